@@ -89,29 +89,40 @@ class Demands(NamedTuple):
 NO_DEMANDS = Demands()
 
 
-def placement(args: Sequence[Any], demands: Demands = NO_DEMANDS) -> tuple[Any, bool]:
+def placement(args: Sequence[Any], demands: Demands = NO_DEMANDS,
+              used: Callable[[], Sequence[bool]] | None = None) -> tuple[Any, bool]:
     """Return where a program of ``args`` runs (a device or a Spread), and whether it must.
 
+    ``used`` gives for each argument whether the program takes it: others do not count.
     Raises: ValueError if two committed arguments, or one and a demand, lie on different devices.
     """
     chosen: list[Any] = []
-    first = None
-    for number, x in enumerate(args):
+    for x in args:
         if type(x) in held_as:
             x = held_as[type(x)](x)
-        sharding = x._sharding if type(x) is ArrayImpl and x._committed else None
-        chosen.append(sharding)
+        chosen.append(x._sharding if type(x) is ArrayImpl and x._committed else None)
+    first = next((s for s in chosen if s is not None), None)
+    if used is not None and (first is not None or demands.ins):
+        chosen, demands = only_used(used(), chosen, demands)
+        first = next((s for s in chosen if s is not None), None)
+    for number, sharding in enumerate(chosen):
         if sharding is not None and sharding is not first:
-            if first is None:
-                first = sharding
-            else:
-                check_same_devices(first, sharding, (chosen.index(first), number))
+            check_same_devices(first, sharding, (chosen.index(first), number))
     if demands is NO_DEMANDS and mesh_context.value is None:
         if first is None:
             return default_device(), False
         if hasattr(first, "_device"):
             return first._device, True
     return _demanded(chosen, args, demands)
+
+
+def only_used(used: Sequence[bool], chosen: Sequence[Any],
+              demands: Demands) -> tuple[list[Any], Demands]:
+    """Return the shardings of arguments, and the demands, without those of unused arguments."""
+    if demands.ins:
+        demands = demands._replace(
+            ins=tuple([s if needed else None for s, needed in zip(demands.ins, used)]))
+    return [s if needed else None for s, needed in zip(chosen, used)], demands
 
 
 def _demanded(chosen: list[Any], args: Sequence[Any], demands: Demands) -> tuple[Any, bool]:

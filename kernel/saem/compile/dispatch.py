@@ -119,6 +119,17 @@ def put_made(x: Any) -> Any:
     return hold(place_like(x, NamedSharding(mesh, PartitionSpec())))
 
 
+def put_results(values: Sequence[Any], where: Any, committed: bool) -> list[Any]:
+    """Return what Python computed at ``where``, placed as results of a program there are.
+
+    On the device, or replicated on the devices of a ``Spread``.
+    """
+    if isinstance(where, Spread):
+        everywhere = NamedSharding(where.mesh, PartitionSpec())
+        return [put_spread(x, everywhere) for x in values]
+    return [put(x, where, committed) for x in values]
+
+
 def on(device: Any, like: Any) -> Any:
     """Return the sharding on ``device``, in the kind of memory that holds ``like``."""
     return single_device(device) if space_of(like.aval) is not HOST else in_memory(

@@ -94,6 +94,21 @@ def needed_equations(jaxpr: Jaxpr) -> tuple[list[Eqn], set[Atom]]:
     return eqns[::-1], live
 
 
+def used_inputs(closed: ClosedJaxpr) -> tuple[bool, ...]:
+    """Return for each input whether the program takes it: unused ones are dropped."""
+    return closed.derived("used", lambda: used_among(
+        closed.jaxpr.invars, needed_equations(closed.jaxpr)[1]))
+
+
+def used_among(inputs: Sequence[Var], live: set[Atom]) -> tuple[bool, ...]:
+    """Return for each input whether it is among the live values.
+
+    Where sizes are open all are: each may be the one from which a size is known.
+    """
+    sizes_open = any(True for _ in open_sizes([v.aval.shape for v in inputs]))
+    return tuple(sizes_open or v in live or is_ref(v.aval) for v in inputs)
+
+
 def lower(closed: ClosedJaxpr, *, name: str = "fn", keep_unused: bool = False,
           donated: Sequence[bool] = (), spread: Any = None, ordered: bool = False,
           platform: str = "cpu", embed: bool = False, terms: Any = None) -> Lowering:
@@ -161,9 +176,7 @@ def write_module(closed: ClosedJaxpr, options: Options) -> Lowering:
     """Write a program without references, whose effects need no order or have a token."""
     jaxpr, spread = closed.jaxpr, options.spread
     eqns, live = needed_equations(jaxpr)
-    # Where sizes are open, each argument may be the one from which a size is known.
-    sizes_open = any(True for _ in open_sizes([v.aval.shape for v in jaxpr.invars]))
-    kept = [options.keep_unused or sizes_open or v in live for v in jaxpr.invars]
+    kept = [options.keep_unused or used for used in used_among(jaxpr.invars, live)]
     inputs = pick(jaxpr.invars, kept)
     given = tuple(d for d, k in zip(options.donated, kept) if k)
     donations = donation.plan([v.aval for v in inputs], given, closed.out_avals,
@@ -177,7 +190,7 @@ def write_module(closed: ClosedJaxpr, options: Options) -> Lowering:
     scalars = hoist_arrays(writer, closed, live, env)
     arguments = write_arguments(
         writer, inputs, argument_notes(module, inputs, kept, donations, spread, terms), env)
-    if sizes_open:
+    if any(True for _ in open_sizes([v.aval.shape for v in jaxpr.invars])):
         module.sizes = Sizes([(env[v], tensor_type(v.aval), v.aval.shape) for v in inputs])
     for var, value in scalars:
         env[var] = writer.constant(np.asarray(value), var.aval)

@@ -23,7 +23,7 @@ import numpy as np
 
 from saem import _jaxlib
 from saem.compile import dispatch
-from saem.compile.device_assignment import Spread, placement
+from saem.compile.device_assignment import placement
 from saem.core import dtypes, effects, errors, tree
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.effects import Effect
@@ -34,7 +34,6 @@ from saem.loops.scan import Scan
 from saem.ops import sharding_rules
 from saem.ops.linear import broadcast_in_dim, moveaxis
 from saem.ops.slicing import index_in_dim
-from saem.placement.shardings import NamedSharding, PartitionSpec
 from saem.transform.staging import trace_flat
 from saem.transform.vmap import fronted
 
@@ -136,11 +135,7 @@ def call_now(prim: Callback, *args: Any) -> list[Any]:
         if isinstance(prim, Debugging) and cause is not None:
             raise cause from None
         raise _jaxlib.JaxRuntimeError(str(error)) from cause
-    if isinstance(where, Spread):
-        everywhere = NamedSharding(where.mesh, PartitionSpec())
-        made = [dispatch.put_spread(x, everywhere) for x in outs]
-    else:
-        made = [dispatch.put(x, where, committed) for x in outs]
+    made = dispatch.put_results(outs, where, committed)
     return [as_value(x, a) for x, a in zip(made, prim.out_avals)]
 
 

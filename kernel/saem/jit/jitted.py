@@ -22,6 +22,7 @@ from saem.compile import dispatch
 from saem.compile.device_assignment import Demands, IncompatiblePlaces, placement
 from saem.compile.dispatch import Program
 from saem.compile.donation import warn_wasted
+from saem.compile.lowering import used_inputs
 from saem.compile.quick import SameRounding
 from saem.core import config, errors, source, tree
 from saem.core.arguments import (
@@ -263,9 +264,13 @@ class Jitted:
         Raises: ValueError, with the caller's names of the arguments that do not fit.
         """
         try:
-            return placement(bound.leaves, entry.demands)
+            return placement(bound.leaves, entry.demands, self.used(entry.closed))
         except IncompatiblePlaces as error:
             raise error.named(self.paths(bound), self.name) from None
+
+    def used(self, closed: ClosedJaxpr) -> Callable[[], Sequence[bool]] | None:
+        """Return the function that gives which arguments ``closed`` takes; None if all."""
+        return None if self.keep_unused else lambda: used_inputs(closed)
 
     def publish_miss(self, bound: Bound) -> None:
         """Publish the signature for which there was no program; log it if the settings ask so."""

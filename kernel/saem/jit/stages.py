@@ -113,7 +113,7 @@ class Call(Types, Record):
         """Return where the program runs, by its arguments or the shardings of their structs."""
         if self.info.device is not None:
             return self.info.device, True
-        return placement(self.bound.leaves, self.demands())
+        return placement(self.bound.leaves, self.demands(), self.info.used(self.entry.closed))
 
     def demands(self) -> Demands:
         """Return what the call requires, by jit's shardings or those of its structs."""

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from saem.compile.device_assignment import placement
+from saem.compile.dispatch import put_results
 from saem.core import config, dtypes, errors
 from saem.core.avals import aval_of
 from saem.core.dimensions import as_size, larger
@@ -29,7 +31,6 @@ from saem.ops import shape as shaping
 from saem.ops.convert import convert_element_type
 from saem.ops.cumulative import cumsum
 from saem.ops.linear import broadcast_in_dim, reduce_sum
-from saem.transform.staging import put_value
 from saem.typing import Array, ArrayLike
 
 _where = library_function(choose_where)
@@ -80,8 +81,9 @@ def nonzero(a: ArrayLike, *, size: int | None = None,
                 "The size argument of jnp.nonzero must be statically specified to use jnp.nonzero "
                 "within JAX transformations.",
                 advice="Pass size=…, or use jnp.where(condition, x, y), which keeps the shape.")
-        return tuple([put_value(i.astype(dtypes.default_dtype(int))) for i in
-                      np.nonzero(np.asarray(a if known is None else known))])
+        known = a if known is None else known
+        places = [i.astype(dtypes.default_dtype(int)) for i in np.nonzero(np.asarray(known))]
+        return tuple(put_results(places, *placement([known])))
     size = as_size(size)
     fill = 0 if fill_value is None else as_value(fill_value)
     if isinstance(fill, list) or (not isinstance(fill, tuple) and np.ndim(fill)):
