@@ -58,3 +58,14 @@ def test_results_lie_where_jax_has_them(jax_oracle, little_effort):
     mine = places(CALLS)
     for here, there in zip(mine, theirs, strict=True):
         assert {c: here[c] for c in CALLS} == {c: there[c] for c in CALLS}
+
+
+def test_a_program_gets_its_mesh_from_an_argument_that_it_does_not_use():
+    """JAX refuses these outside of ``set_mesh``: it drops the argument that has the mesh."""
+    mesh = jax.make_mesh((2,), ("a",), devices=jax.devices()[:2],
+                         axis_types=(jax.sharding.AxisType.Explicit,))
+    sharding = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("a"))
+    x = jax.device_put(np.ones(8, np.float32), sharding)
+    for result in (jax.jit(jnp.zeros_like)(x), jnp.imag(x),
+                   jax.jit(jax.grad(lambda a: (a * 2).sum()))(x)):
+        assert result.sharding == sharding and result.committed

@@ -93,7 +93,8 @@ def placement(args: Sequence[Any], demands: Demands = NO_DEMANDS,
               used: Callable[[], Sequence[bool]] | None = None) -> tuple[Any, bool]:
     """Return where a program of ``args`` runs (a device or a Spread), and whether it must.
 
-    ``used`` gives for each argument whether the program takes it: others do not count.
+    ``used`` gives for each argument whether the program takes it: others do not count, but where
+    the program names a mesh without devices, which it then has from any argument.
     Raises: ValueError if two committed arguments, or one and a demand, lie on different devices.
     """
     chosen: list[Any] = []
@@ -102,7 +103,8 @@ def placement(args: Sequence[Any], demands: Demands = NO_DEMANDS,
             x = held_as[type(x)](x)
         chosen.append(x._sharding if type(x) is ArrayImpl and x._committed else None)
     first = next((s for s in chosen if s is not None), None)
-    if used is not None and (first is not None or demands.ins):
+    abstract = demands.mesh is not None and not isinstance(demands.mesh, Mesh)
+    if used is not None and not abstract and (first is not None or demands.ins):
         chosen, demands = only_used(used(), chosen, demands)
         first = next((s for s in chosen if s is not None), None)
     for number, sharding in enumerate(chosen):
