@@ -53,7 +53,7 @@ def exists(name: str) -> bool:
 
 
 def missing(text: str) -> list[str]:
-    """Return what stands in backticks in ``text`` and is neither a file nor a word of the sources."""
+    """Return what ``text`` has in backticks and is neither a file nor a word of the sources."""
     found = []
     for name in re.findall(r"`([^`\n]+)`", text):
         if name in ELSEWHERE:
