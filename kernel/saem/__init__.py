@@ -1,7 +1,17 @@
-"""Saem (샘): an array engine to learn from, with JAX's public API.
+"""Saem (샘): an array engine to learn from, with JAX's public API, run by XLA through jaxlib.
 
-``import saem as jax; import saem.numpy as jnp``: programs for JAX run here, on XLA through jaxlib.
-The source is meant to be read; ARCHITECTURE.md says where to begin.
+    import saem as jax
+    import saem.numpy as jnp
+
+    def loss(w):
+        return jnp.sum((w - 3.0) ** 2)
+
+    jax.grad(loss)(jnp.arange(3.0))          # [-6. -4. -2.]
+    jax.jit(loss), jax.vmap(loss)            # compiled; mapped over a stack of examples
+    print(jax.make_jaxpr(loss)(1.0))         # the program that the engine sees
+
+The source is meant to be read: begin with ``saem/little.py``, a small engine in one file;
+ARCHITECTURE.md says how to go on.
 """
 
 from __future__ import annotations

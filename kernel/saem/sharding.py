@@ -1,7 +1,7 @@
-"""Where may arrays lie?  The public names of meshes and shardings.
+"""How are arrays placed on devices?  The public names of meshes and shardings.
 
 Read before: ``placement.meshes``, ``placement.shardings``.
-Invariant: nothing is defined here but names of the xla and control rooms.
+Invariant: nothing is defined here; these are names of ``placement``, ``ops`` and ``parallel``.
 """
 
 from __future__ import annotations

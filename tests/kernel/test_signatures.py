@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
+import pydoc
 import types
 
 import pytest
@@ -42,6 +44,14 @@ def test_a_public_function_shows_its_signature_and_documentation(name):
     assert home.startswith(("saem", "numpy"))
     if home.startswith("saem"):
         assert [p.name for p in signature.parameters.values() if p.annotation is p.empty] == []
+
+
+@pytest.mark.parametrize("name", ["saem", "saem.numpy", "saem.lax", "saem.random", "saem.nn",
+                                  "saem.sharding", "saem.tree", "saem.errors", "saem.little"])
+def test_help_shows_a_module(name):
+    module = importlib.import_module(name)
+    text = pydoc.render_doc(module, renderer=pydoc.plaintext)
+    assert (module.__doc__ or "?").split("\n")[0] in text
 
 
 def test_signatures_are_jaxs(jax_oracle):

@@ -39,13 +39,22 @@ def jit(fun: Callable = _NOT_GIVEN, /, *, in_shardings: Any = None, out_sharding
         compiler_options: dict[str, Any] | None = None) -> Any:
     """Return ``fun`` compiled by XLA: traced at the first call with new types, then only run.
 
-    May be used as ``@jit`` or ``@jit(static_argnames=...)``.
+    May be used as ``@jit`` or ``@jit(static_argnames=...)``.  ``fun`` runs in Python only while it
+    is traced: what it prints or appends happens then and not at later calls.
+
+    ``static_argnums``, ``static_argnames``: arguments that stay Python values (an axis, a name, a
+    function); each new value is traced again.  ``donate_argnums``, ``donate_argnames``: arguments
+    whose memory the results may take over; they must not be used afterwards.  ``in_shardings``,
+    ``out_shardings``: how arguments and results are spread over devices.
 
     Raises: ValueError for argument numbers or names the function does not have, or a device with
     a backend.
 
     >>> jax.jit(lambda x: x * 2 + 1)(jnp.array([1, 2]))
     Array([3, 5], dtype=int32)
+    >>> power = jax.jit(lambda x, n: x ** n, static_argnums=1)
+    >>> power(jnp.array([1, 2]), 3)
+    Array([1, 8], dtype=int32)
     """
     options = {
         "in_shardings": in_shardings, "out_shardings": out_shardings,

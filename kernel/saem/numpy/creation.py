@@ -407,7 +407,7 @@ def filled(shape: tuple[int, ...], value: Any) -> Any:
 
 def zeros(shape: Any, dtype: DTypeLike | None = None, *, device: Any = None,
           out_sharding: Any = None) -> Any:
-    """Return an array of ``shape`` full of 0.
+    """Return an array of ``shape`` full of 0, of 32-bit floats if ``dtype`` is None.
 
     >>> jnp.zeros((2, 2))
     Array([[0., 0.],

@@ -19,6 +19,11 @@ from saem.core.avals import aval_functions, aval_of
 from saem.numpy.creation import asarray
 from saem.typing import ArrayLike, DTypeLike
 
+# Kinds of numbers in NumPy's hierarchy of types, for which there is no dtype.
+ABSTRACT = frozenset({
+    np.generic, np.number, np.integer, np.signedinteger, np.unsignedinteger, np.inexact,
+    np.floating, np.complexfloating, np.flexible, np.character})
+
 
 class ScalarType(type):
     """The class of ``jnp.float32`` and its like."""
@@ -48,7 +53,7 @@ def _dtype_or_none(other: Any) -> np.dtype | None:
         return other.dtype
     if isinstance(other, np.dtype):
         return other
-    if isinstance(other, type) and issubclass(other, np.generic):
+    if isinstance(other, type) and issubclass(other, np.generic) and other not in ABSTRACT:
         return np.dtype(other)
     return None
 

@@ -40,6 +40,10 @@ def where(condition: Any, x: ArrayLike | None = None, y: ArrayLike | None = None
           size: int | None = None, fill_value: ArrayLike | None = None) -> Any:
     """Return x where ``condition`` is not zero, else y; of one argument, where it is not zero.
 
+    Shapes broadcast.  Both x and y are computed whole: to run one of two functions, use
+    ``lax.cond``.  The form with one argument gives index arrays as ``nonzero`` does; under ``jit``
+    it needs ``size``, since the number of places would depend on values.
+
     Raises: ValueError if ``size`` or ``fill_value`` is given with x and y; as ``nonzero``.
 
     >>> jnp.where(jnp.array([True, False]), 1, jnp.array([7, 8]))

@@ -43,6 +43,9 @@ def pmap(fun: Callable, axis_name: Any = None, *, in_axes: Any = 0, out_axes: An
     Results stack along ``out_axes``, each on its device; a result with None is that of the first.
 
     Raises: ValueError when called, if nothing is mapped, sizes differ, or devices do not suffice.
+
+    >>> jax.pmap(lambda x: x * 2)(jnp.ones((1, 3)))  # one example, on one device
+    Array([[2., 2., 2.]], dtype=float32)
     """
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {fun!r}")

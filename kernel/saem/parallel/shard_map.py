@@ -53,6 +53,11 @@ def shard_map(f: Any = None, /, *, out_specs: Any, in_specs: Any = Infer, mesh: 
     others XLA partitions it.  Without ``f``, returns a decorator.
 
     Raises: ValueError or TypeError when called, if a spec fits neither its value nor the mesh.
+
+    >>> mesh, spec = jax.make_mesh((1,), ("i",)), jax.P("i")
+    >>> x = jax.device_put(jnp.arange(3.), jax.NamedSharding(mesh, spec))
+    >>> jax.shard_map(lambda part: part * 2, mesh=mesh, in_specs=spec, out_specs=spec)(x)
+    Array([0., 2., 4.], dtype=float32)
     """
     if f is None:
         return lambda g: shard_map(g, out_specs=out_specs, in_specs=in_specs, mesh=mesh,

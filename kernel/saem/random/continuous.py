@@ -77,6 +77,8 @@ def normal(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
            out_sharding: Any = None) -> Array:
     """Return normal numbers of mean 0 and variance 1 (of the modulus, if complex).
 
+    The same key gives the same numbers; ``split`` it for others.
+
     Raises: ValueError for a dtype that is neither float nor complex.
 
     >>> jax.random.normal(jax.random.key(0), (3,))

@@ -124,7 +124,7 @@ def _make(seed: Any, impl: Any, caller: str) -> PRNGKeyArray:
 
 
 def key(seed: int | ArrayLike, *, impl: Any = None, dtype: DTypeLike | None = None) -> Array:
-    """Return the typed key of an integer ``seed``.
+    """Return the typed key of an integer ``seed``, from which all random functions draw.
 
     Raises: TypeError for a non-integer scalar; ValueError for an unknown ``impl``.
 

@@ -76,6 +76,8 @@ def _flat_positional(fun: Callable, args: Sequence[Any], has_aux: bool
 def jvp(fun: Callable, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False):
     """Return ``(fun(*primals), its tangent)``, and aux if ``has_aux``.
 
+    The tangent says how fast the result changes when the primals move along ``tangents``.
+
     Raises: TypeError if primals and tangents do not have one structure, shapes and tangent dtypes.
 
     >>> jax.jvp(lambda x: x ** 2, (3.,), (1.,))
@@ -141,6 +143,9 @@ def _linearize(flat: FlatFunction, xs: Sequence[Any]) -> tuple[list[Any], Linear
 def vjp(fun: Callable, *primals: Any, has_aux: bool = False, reduce_axes: Sequence = ()):
     """Return ``(fun(*primals), pullback)``; the pullback takes a cotangent like the output.
 
+    It returns one cotangent for each primal: how fast the output, weighted by the cotangent that
+    came, changes with that primal.
+
     Raises: NotImplementedError for ``reduce_axes``, which JAX has withdrawn too.
 
     >>> out, f_vjp = jax.vjp(lambda x: x ** 2, 3.)
@@ -163,6 +168,8 @@ def value_and_grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: boo
                    holomorphic: bool = False, allow_int: bool = False,
                    reduce_axes: Sequence = ()) -> Callable:
     """Return the function that computes ``fun`` and its gradient in arguments ``argnums``.
+
+    With ``has_aux``, ``fun`` returns (number, aux), and the result is ((number, aux), gradient).
 
     Raises: TypeError when called, if the output is not a real scalar (complex if ``holomorphic``).
 
@@ -217,10 +224,18 @@ def _value_and_grad(fun: Callable, argnums: int | Sequence[int], has_aux: bool,
 def grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
          holomorphic: bool = False, allow_int: bool = False, reduce_axes: Sequence = ()
          ) -> Callable:
-    """Return the gradient function of scalar-valued ``fun``: ``value_and_grad`` less value.
+    """Return the function that computes the gradient of ``fun``, whose result is one number.
+
+    The gradient has the structure of the argument ``argnums``; of several (``argnums=(0, 1)``) it
+    is a tuple.  With ``has_aux``, ``fun`` returns (number, aux), and its gradient (gradient, aux).
+    Complex functions need ``holomorphic``, integer arguments ``allow_int``.
+
+    Raises: as ``value_and_grad``, which gives the value of ``fun``, too.
 
     >>> jax.grad(lambda x: x ** 3)(2.)
     Array(12., dtype=float32, weak_type=True)
+    >>> jax.grad(lambda x, y: jnp.sum(x * y), (0, 1))(jnp.array([1., 2.]), jnp.array([3., 4.]))
+    (Array([3., 4.], dtype=float32), Array([1., 2.], dtype=float32))
     """
     both = _value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
 

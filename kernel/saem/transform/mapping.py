@@ -58,6 +58,10 @@ def vmap(fun: Callable, in_axes: int | Sequence[Any] | None = 0, out_axes: Any =
          spmd_axis_name: Any = None, sum_match: bool = False) -> Callable:
     """Return ``fun`` mapped over axis ``in_axes`` of its arguments; results stack at ``out_axes``.
 
+    ``fun`` is written for one example; the mapped function takes a stack of them and runs them in
+    one program, without a loop.  ``in_axes`` is one axis for all arguments, or a tuple with an axis
+    for each, None for what all examples share.
+
     Inside, ``axis_name`` names the axis for collectives; ``spmd_axis_name`` names the mesh axes
     that shard it where devices share the work.  With ``sum_match``, results whose axis in
     ``out_axes`` is None although they differ between examples are summed over these.

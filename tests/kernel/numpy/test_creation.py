@@ -278,6 +278,7 @@ def test_traced_scalars_join_arrays():
 def test_scalar_types_are_dtypes():
     assert jnp.float32 == np.float32
     assert np.float32 == jnp.float32
+    assert jnp.float32 != np.floating and jnp.int8 != np.generic  # kinds of numbers, no dtypes
     assert np.dtype("float32") == jnp.float32
     assert jnp.float32 != jnp.int32
     assert jnp.float32 != "float32"
