@@ -40,7 +40,7 @@ def words() -> frozenset[str]:
     for name in tracked():
         path = Path(name)
         if path.suffix in SOURCES and not name.startswith("tests/kernel/answers/") \
-                and name != "tests/project/test_pages.py":
+                and name != "tests/project/test_documents.py":
             found.update(re.findall(r"\w+", (ROOT / name).read_text("utf-8", "replace")))
     return frozenset(found)
 
