@@ -91,7 +91,7 @@ export interface Line {
 }
 
 /**
- * One sentence or label in both languages; code stands between backticks.
+ * One sentence or label in both languages; code is between backticks.
  */
 export interface Text {
   readonly en: string;
@@ -646,7 +646,7 @@ export interface GateRow {
 }
 
 /**
- * The gates of a folder of notebooks, for who leads a session.
+ * The gates of a folder of notebooks, for the leader of a session.
  */
 export interface GatesModel {
   readonly kind: "gates";

@@ -205,7 +205,7 @@ def move(folder: Path, as_json: bool) -> None:
 def _usable() -> Place:
     """Return the place of programs.
 
-    Raises: ClickException if there is none, or it is not to be touched.
+    Raises: ClickException if there is none, or it must not be touched.
     """
     place = cache_folder.place()
     if place is None:

@@ -2,7 +2,7 @@
 
 Read before: ``saem.cli.main``.  Read after: ``saem.cli.lessons``, ``saem.cli.server``,
 ``saem.cli.doctor``.
-Invariant: a failure that the user can cure is one plain message and exit status 1, never a
+Invariant: a failure that the user can fix is one plain message and exit status 1, never a
 traceback.
 """
 

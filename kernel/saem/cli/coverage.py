@@ -1,7 +1,8 @@
 """How much of JAX's public API is here?
 
-The names of JAX 0.10.2, with the parameters of its functions, lie beside this file; each is looked
-up here.  A name counts as present, as left out on purpose (``core.left_out``), or as missing.
+The names of JAX 0.10.2, with the parameters of its functions, are in a file beside this one; each
+is looked up here.  A name counts as present, as left out on purpose (``core.left_out``), or as
+missing.
 
 Read before: ``core.left_out``.
 Invariant: what is counted is what an import finds now (tests/kernel/test_coverage.py).
@@ -43,7 +44,7 @@ class Row:
 
 
 class _Default:
-    """What stands for every default: an empty text."""
+    """The default of every parameter: its text is empty."""
 
     def __repr__(self) -> str:
         return ""

@@ -1,4 +1,4 @@
-"""How do the lessons get into a learner's folder without ever harming the learner's work?
+"""How are lessons copied into a learner's folder without changing the learner's work?
 
 ``copy_lessons`` writes the built notebooks into a working folder and remembers, in
 ``.saem/manifest.json``, the digest of each file as written.  A file that still has that digest is

@@ -1,7 +1,7 @@
 """How does the `saem` command start, and what does it say when its packages are missing?
 
 ``pip install saem`` brings the engine alone.  The command is installed with it, so it must be able
-to say which extra it wants before it imports anything from that extra.
+to say which extra it needs before it imports anything from that extra.
 
 Read before: ``saem.cli``.  Read after: ``saem.cli.commands``.
 Invariant: importing this module imports nothing outside the standard library, the engine and what

@@ -111,7 +111,7 @@ def make_environment(folder: Path, language: str, inherited: Mapping[str, str]) 
         "SAEM_LANG": language,
         "JUPYTER_CONFIG_PATH": os.pathsep.join(config),
         "JUPYTERLAB_WORKSPACES_DIR": str(private / "workspaces"),
-        # A kernel named python3 in the user's home must not stand before this environment's own.
+        # A kernel named python3 in the user's home must not be found before this environment's own.
         "JUPYTER_PREFER_ENV_PATH": "1",
     }
 
@@ -152,8 +152,8 @@ def require_jupyterlab() -> None:
 def run_server(command: list[str], environment: Mapping[str, str]) -> int:
     """Run JupyterLab until it ends; returns its exit status.
 
-    Ctrl-C reaches the server by itself, and it asks before it stops. SIGTERM is handed on, so that
-    no server is left behind.
+    Ctrl-C reaches the server by itself, and it asks before it stops. SIGTERM is passed to it, so
+    that no server is left behind.
     """
     with subprocess.Popen(command, env=dict(environment)) as server:
         before = signal.signal(signal.SIGTERM, lambda number, frame: server.terminate())

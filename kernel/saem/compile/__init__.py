@@ -1,1 +1,4 @@
-"""From jaxprs to running machine code: StableHLO text, executables, the compile cache, dispatch."""
+"""How does a jaxpr become machine code that runs?
+
+StableHLO text, executables, the compile cache, dispatch.
+"""

@@ -4,7 +4,7 @@ Its type and place, its numbers as NumPy, its printed form.  The class is jaxlib
 put on it here.
 
 Read before: ``compile.dispatch``.  Read after: ``numpy.methods``, which adds what needs operations.
-Invariant: the NumPy view handed out cannot be written to, so an array never changes.
+Invariant: the NumPy view of an array cannot be written to, so an array never changes.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ given to ``jit`` and meshes that the program names decide (its ``Demands``), els
 device.
 
 Read before: ``placement.shardings``, ``compile.lowering``.  Read after: ``compile.dispatch``.
-Invariant: all that is committed or demanded in one call lies on the same devices.
+Invariant: all that is committed or demanded in one call is on the same devices.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def placement(args: Sequence[Any], demands: Demands = NO_DEMANDS,
 
     ``used`` gives for each argument whether the program takes it: others do not count, but where
     the program names a mesh without devices, which it then has from any argument.
-    Raises: ValueError if two committed arguments, or one and a demand, lie on different devices.
+    Raises: ValueError if two committed arguments, or one and a demand, are on different devices.
     """
     chosen: list[Any] = []
     for x in args:
@@ -202,7 +202,7 @@ def devices_of(where: Any) -> tuple:
 class IncompatiblePlaces(errors.ArgumentError):
     """Arguments are on devices where the program cannot run; ``numbers`` are theirs.
 
-    ``{}`` in the sentence stands for them until ``named`` puts in the caller's names.
+    ``{}`` in the sentence is their place until ``named`` puts in the caller's names.
     """
 
     def __init__(self, sentence: str, numbers: tuple[int, ...], advice: str):

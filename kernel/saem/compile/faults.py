@@ -1,17 +1,17 @@
-"""Which programs would XLA compile to wrong code, or to code that waits for ever?
+"""Which programs would XLA compile to wrong code, or to code that never ends?
 
-On CPU XLA hands products and reductions to a library of kernels (YNNPACK), and joins a product with
+On CPU XLA gives products and reductions to a library of kernels (YNNPACK), and joins a product with
 the reduction that reads it.  In jaxlib 0.10.2 two kinds of such code are wrong:
 
 - Of a product with some tens of thousands of columns, joined with a sum over its rows, a part of
   the results is wrong: ``jit(vmap(lambda x: (w @ x).sum()))`` of 40,001 examples.
 - A reduction of an array with seven or more axes may end the process.
 
-Such programs are compiled with ``_jaxlib.SOUND_OPTIONS``, which hand single products alone to the
+Such programs are compiled with ``_jaxlib.SOUND_OPTIONS``, which give only single products to the
 library.
 
-LAPACK works on a stack in parallel: a thread of XLA's pool hands the matrices to that pool, and
-waits.  When as many stacks are worked on at once as there are threads, all of them wait for ever:
+LAPACK works on a stack in parallel: a thread of XLA's pool gives the matrices to that pool, and
+waits.  When as many stacks are worked on at once as there are threads, none of them ever ends:
 twelve independent QR decompositions of stacks stop on two processors with jaxlib 0.10.2 (with 0.12
 they ended).  Programs with several are compiled with ``_jaxlib.ORDERED_OPTIONS``, which work on one
 after the other.

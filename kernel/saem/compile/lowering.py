@@ -428,7 +428,7 @@ def call(writer: Writer, closed: ClosedJaxpr, operands: Sequence[str], name: str
 
     Its array constants are further arguments, which the caller takes from its own.
     """
-    if writer.module.sizes is not None:  # a function would have to be handed its sizes
+    if writer.module.sizes is not None:  # a function would need its sizes as arguments
         return lower_block(writer, closed, operands)
     symbol, consts = private_function(writer.module, closed, name)
     operands = [*operands, *(writer.hoist(value, aval) for _, value, aval in consts)]

@@ -70,7 +70,7 @@ class Region:
         self.shardy = shardy
 
     def ending(self) -> str:
-        """Return the operation that hands the results on."""
+        """Return the operation that ends a region and returns its results."""
         verb = "sdy.return" if self.shardy else "stablehlo.return"
         return f"{verb} {', '.join(self.results)} : {self.result_types}" if self.results else verb
 

@@ -1,4 +1,4 @@
-"""What everything else stands on: avals, primitives, the trace context, jaxprs, events.
+"""What does everything else build on?  Avals, primitives, the trace context, jaxprs, events.
 
 It is also the public namespace ``jax.core``, whose few names are loaded when first named.  Those
 that moved to ``jax.extend.core`` are found here too, and as in JAX they are deprecated here.

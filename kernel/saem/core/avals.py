@@ -59,7 +59,7 @@ class Placement(NamedTuple):
 
 
 class Seen:
-    """What has ever been used in this process, so that programs without it need not look for it.
+    """What has been used in this process, so that programs without it need not look for it.
 
     ``placements``: avals with a placement, or a mesh with an Explicit axis; until then inferring
     a type is calling a typing rule.  ``storage``: memories and layouts other than a device's own.
@@ -258,7 +258,7 @@ def with_entries(like: Any, entries: Any, ndim: int) -> Any:
 def shifted_sharding(sharding: Any, before: tuple, after: tuple) -> Any:
     """Return the sharding of a value whose shape changed from ``before`` to ``after``.
 
-    With one axis more or fewer in front the others keep their entries; else there is none.
+    With one axis more or fewer in front the others keep their entries; else the result is None.
     """
     entries = sharding.spec._partitions
     if after[1:] == before:
@@ -400,7 +400,7 @@ def _fits(x: int, dtype: np.dtype) -> bool:
 
 
 def not_a_value(x: Any, reason: str) -> NotAValue:
-    """Return the error for ``x``, which is no array and stands for none."""
+    """Return the error for ``x``, which is neither an array nor convertible to one."""
     error = NotAValue(f"Argument {x!r} of type {type(x)} is not a valid JAX type: {reason}")
     error.value = x
     return error

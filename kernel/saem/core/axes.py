@@ -1,7 +1,7 @@
 """Which axes have names here, and how long are they?
 
 ``vmap(f, axis_name="i")`` and ``shard_map`` give an axis a name while ``f`` is traced; collectives
-(``psum``, ``axis_index``) speak of it by that name.  The names in force are this thread's
+(``psum``, ``axis_index``) refer to it by that name.  The names in force are this thread's
 *axis environment*, innermost last.  It is part of the key of every trace that ``jit`` keeps.
 
 Read before: ``core.trace``.  Read after: ``ops.collectives``, ``transform.vmap``.
@@ -138,14 +138,14 @@ def as_names(axis_name: Any) -> tuple:
 
 
 def names_in(prim: Primitive) -> frozenset:
-    """Return the axis names that ``prim`` or a program inside it speaks of."""
+    """Return the axis names that ``prim`` or a program inside it refers to."""
     if prim.collective_axes is not None:
         return frozenset(prim.collective_axes)
     return frozenset().union(*(names_in_jaxpr(inner) for _, inner in sub_jaxprs(prim)))
 
 
 def names_in_jaxpr(program: ClosedJaxpr | Jaxpr) -> frozenset:
-    """Return the axis names that equations of ``program`` speak of."""
+    """Return the axis names that equations of ``program`` refer to."""
     if isinstance(program, ClosedJaxpr):
         return program.derived("axis names", lambda: names_in_jaxpr(program.jaxpr))
     return frozenset().union(*(names_in(eqn.operation) for eqn in program.eqns))

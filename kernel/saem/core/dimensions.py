@@ -82,7 +82,7 @@ class Scope:
 
     def __init__(self) -> None:
         self.constraints: list[Constraint] = []
-        # What stands for a monomial, by an equality among the constraints.
+        # What replaces a monomial, by an equality among the constraints.
         self.rules: dict[Monomial, Size] = {}
 
     def __str__(self) -> str:
@@ -594,7 +594,7 @@ def factor_interval(factor: str | Operation, scope: Scope) -> tuple[float, float
 
 
 def variable_interval(name: str, scope: Scope) -> tuple[float, float]:
-    """Return bounds of a variable: those of the constraints that speak of it alone."""
+    """Return bounds of a variable: those of the constraints on it alone."""
     low, high = 1.0, math.inf
     for constraint in scope.constraints:
         terms = dict(terms_of(constraint.difference, scope))

@@ -266,7 +266,7 @@ def is_inexact(dtype: DType) -> bool:
 
 @functools.cache
 def is_integer(dtype: DType) -> bool:
-    """Return whether ``dtype`` is a signed or unsigned integer (bool is none)."""
+    """Return whether ``dtype`` is a signed or unsigned integer (bool is not one)."""
     return scalar_kind(dtype) in ("int", "uint")
 
 

@@ -1,6 +1,6 @@
-"""How does one write a slice whose start is known only when a program runs?
+"""How do I write a slice whose start is known only when a program runs?
 
-``x[i:i + 3]`` needs ``i`` while tracing, for the size of the result follows from both bounds.
+``x[i:i + 3]`` needs ``i`` while tracing, because the size of the result follows from both bounds.
 ``x[ds(i, 3)]`` gives the size by itself, so ``i`` may be traced.
 
 Read before: ``core.tree``.  Read after: ``numpy.index_plan``, ``refs.arrays``, which read slices.

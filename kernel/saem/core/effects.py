@@ -4,7 +4,7 @@ An equation with an *effect* is never dropped.  Effects come ordered and unorder
 value like any other: a number called the *token*, which every ordered equation takes in and hands
 on, so that nothing (XLA, control flow, a later call) can run the second before the first.
 ``in_order`` threads it through a program just before it is lowered; the thread keeps the token
-that the last program handed back and gives it to the next.
+that the last program returned and gives it to the next.
 
 Read before: ``core.jaxpr``.  Read after: ``effects.callbacks``, ``compile.dispatch``.
 Invariant: ordered effects of one thread happen in the order of its program, through control flow
@@ -129,7 +129,7 @@ def token() -> Any:
 
 
 def hand_on(token: Any) -> None:
-    """Keep the token that an ordered program of this thread hands back."""
+    """Keep the token that an ordered program of this thread returns."""
     _thread.token = token
 
 

@@ -141,7 +141,7 @@ class ArgumentTypeError(Explained, TypeError):
 
 
 class NotAValue(ArgumentTypeError):
-    """What was given, ``value``, is no array and stands for none."""
+    """What was given, ``value``, is neither an array nor convertible to one."""
 
     value: Any
 
@@ -216,7 +216,7 @@ class TracerBoolConversionError(ConcretizationTypeError):
 
 
 class TracerArrayConversionError(_OfTracer, JAXTypeError):
-    """A traced value was handed to NumPy, which needs numbers."""
+    """A traced value was given to NumPy, which needs numbers."""
 
     about = (
         "The numpy.ndarray conversion method __array__() was called on traced array with shape {}."

@@ -27,7 +27,7 @@ from saem.core.trace import Trace, Tracer
 
 # How far to look: steps from the value to a name, and referrers of one object.
 _DEPTH = 6
-# How the modules of the engine are called; its tracers are of jax where that stands for Saem.
+# Names of the engine's modules; in the drop-in its tracers are of a module of jax.
 _ENGINE = ("saem.", "jax.")
 _MOST_REFERRERS = 200
 

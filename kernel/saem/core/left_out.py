@@ -1,4 +1,4 @@
-"""Which public names of JAX are not here on purpose, and why?
+"""Which public names of JAX are left out on purpose, and why?
 
 A name that is neither here nor in this table is missing, and `saem coverage` counts it as such.
 Using one of these names raises an error with the reason.
@@ -19,7 +19,7 @@ UNFINISHED = "JAX's own documentation says that it is under development and will
 BUILDS_MLIR = ("programs are written as text here, so a rule has no MLIR objects to build with; "
                "say it in jax functions: mlir.lower_fun(fun, multiple_results=False)")
 
-# Reasons by module; a name may stand in one module only.
+# Reasons by module; a name is in one module only.
 REASONS: dict[str, dict[str, str]] = {
     "nn": dict.fromkeys(
         ["get_scaled_dot_general_config", "scaled_dot_general", "scaled_matmul"], GPU_ONLY),

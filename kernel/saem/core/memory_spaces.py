@@ -46,7 +46,7 @@ def result_spaces(prim: Primitive, avals: Sequence[Any]) -> list[MemorySpace] | 
     """Return the memories of the results of ``prim``, None if its typing rule gives them itself.
 
     One answer is for all results.
-    Raises: ValueError if two operands that are no scalars lie in different memories.
+    Raises: ValueError if two operands that are not scalars are in different memories.
     """
     if prim.types_memory or (prim.multiple_results and sub_jaxprs(prim)):
         return None

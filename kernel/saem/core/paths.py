@@ -1,4 +1,4 @@
-"""How did a traced value come about, in the user's own lines?
+"""By which of the user's own lines was a traced value computed?
 
 A recording interpreter has the equation of every value it gave out, and each equation knows its
 line.  Going back from a value, always along the first operand that depends on an argument, gives a

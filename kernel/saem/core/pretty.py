@@ -3,7 +3,7 @@
 In JAX's notation, which learners meet everywhere: ``{ lambda ; a:f32[3]. let b:f32[3] = sin a in
 (b,) }``, on one line when it fits in 80 columns.  Variables are named a, b, …, z, ba, … in the
 order they appear; the inputs of a nested program take the names of what is passed to them.
-A nested program that stands in several places, or is long, is written once in front, as
+A nested program that is used in several places, or is long, is written once in front, as
 ``let name = {…} in``, and then called by that name.
 
 Read before: ``core.jaxpr``.  Read after: ``saem.observe.jaxpr_model``, which reuses ``Namer``.
@@ -40,7 +40,7 @@ class Style(Record):
 
 
 PLAIN = Style()
-# A note stands in the text as one of these characters, which have no width, until all is written.
+# Until all is written, a note is one of these characters of no width in the text.
 _FIRST_NOTE = 0xF0000
 _NOTES = re.compile("[\U000f0000-\U000ffffd]")
 
@@ -65,7 +65,7 @@ class Namer:
     def enter(self, jaxpr: Jaxpr) -> None:
         """Begin with ``jaxpr``, the outermost: variables that nothing reads print as ``_``.
 
-        The programs inside it that are to stand in front are named, in the order they stand.
+        The programs inside it that are written in front are named, in their order.
         """
         read = jaxpr.reads()
         self.unread.update(v for eqn in jaxpr.eqns for v in eqn.outvars if v not in read)

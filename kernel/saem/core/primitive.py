@@ -66,7 +66,7 @@ class Absent:
 
 
 def absent(reason: str, error: type[Exception] = TypeError) -> Any:
-    """Return what stands in a class for a rule that cannot exist: calling it raises ``error``."""
+    """Return a placeholder for a rule that cannot exist: calling it raises ``error``."""
     return Absent(reason, error)
 
 
@@ -194,7 +194,7 @@ class Primitive(Record):
     collective_axes: ClassVar[Any] = None
 
     # The parameters that say how it is computed (accuracy, precision, what is known of indices):
-    # its derivative, transpose and batch hand them on to every operation that has such a parameter.
+    # its derivative, transpose and batch pass them to every operation that has such a parameter.
     handed_on: ClassVar[tuple[str, ...]] = ()
 
     # -- the programs inside --

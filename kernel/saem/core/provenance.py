@@ -144,7 +144,7 @@ class NameStack(Record):
         return NameStack((*self.stack, Transform(name)))
 
     def __str__(self) -> str:
-        """Return the scopes as a path; a transformation stands around the first name inside it."""
+        """Return the scopes as a path; a transformation encloses the first name inside it."""
         path: list[str] = []
         for entry in reversed(self.stack):
             if isinstance(entry, Scope):
@@ -169,7 +169,7 @@ def name_stack(stack: tuple[str, ...]) -> NameStack:
 
 
 class Frame(Record):
-    """A place in a file, as a traceback has it."""
+    """A place in a file, as a traceback shows it."""
 
     file_name: str
     function_name: str

@@ -3,7 +3,7 @@
 A ``Record`` is what a frozen dataclass is: annotated fields, a constructor, equality, hash, repr,
 and what ``dataclasses`` can read of it (``fields``, ``replace``, ``asdict``).  The standard
 decorator writes and compiles several functions for each class, some 0.5 ms, and the engine has 150
-such classes, which was a third of its import; here the functions are written once, for all.  They
+such classes: that was a third of its import.  Here the functions are written once, for all.  They
 are about as fast, because the dictionary of a record holds its fields and nothing else.
 
 Read before: nothing.  Read after: ``core.primitive``, ``core.events``.

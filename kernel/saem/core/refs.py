@@ -45,7 +45,7 @@ class AbstractRef(ShapedArray):
 
     @property
     def weak_type(self) -> bool:
-        """There is none.  Raises: ShapeError, since an operation on arrays got the reference."""
+        """Raises ShapeError: only an operation on arrays asks, and it got a reference."""
         raise not_unpacked(self)
 
     def __eq__(self, other):
@@ -208,7 +208,7 @@ OWN_REF = OwnRefEffect("InternalMutableArray")
 
 
 def shifted(effects: frozenset, by: int) -> frozenset:
-    """Return ``effects`` of a program as those of its call, whose operands stand ``by`` later."""
+    """Return ``effects`` of a program as those of its call, whose operands come ``by`` later."""
     if not effects:
         return frozenset()
     return frozenset([type(e)(e.input + by) if isinstance(e, RefEffect) else e for e in effects])
@@ -242,11 +242,11 @@ class Indexer(Record):
 
     @property
     def places(self) -> list[int]:
-        """The axes at which index operands stand."""
+        """The axes that index operands index."""
         return [axis for axis, entry in enumerate(self.entries) if entry is None]
 
     def before(self, index_shape: tuple[int, ...]) -> int:
-        """Return after how many of the spans' axes those of index arrays stand in the result."""
+        """Return after how many of the spans' axes those of index arrays come in the result."""
         places = self.places
         if not index_shape or not places:
             return 0

@@ -1,6 +1,6 @@
 """Which interpreter processes an operation?
 
-Every operation goes through ``bind``, which hands it to the *current interpreter* of this thread:
+Every operation goes through ``bind``, which gives it to the *current interpreter* of this thread:
 ``EvalTrace`` runs it on XLA, a staging trace records it as an equation, a JVP trace computes its
 derivative beside it, a batch trace applies it to a whole stack of values.  An interpreter has a
 ``parent``; while it works on an operation the parent is current, so rules of primitives are
@@ -32,14 +32,14 @@ class Trace:
     stack: tuple[str, ...] = ()
     live: bool = True
     # Whether functions of the library, and those jitted with ``inline=True``, put their operations
-    # into it; else it is handed each of them as one call.
+    # into it; else it is given each of them as one call.
     inlines: ClassVar[bool] = True
-    # Whether that holds for programs only: outside of them it is handed functions of the library
+    # Whether that holds for programs only: outside of them it is given functions of the library
     # as calls, each of which it interprets once and compiles.  What linearizes does not, since it
-    # would compile each function three times; it is handed those that say so (``whole``).
+    # would compile each function three times; it is given only those that say so (``whole``).
     calls_whole: bool = False
 
-    # Whether it is to see every operation, also those on values that are none of its own.
+    # Whether it is to see every operation, also those on values that are not its own.
     sees_all: ClassVar[bool] = False
 
     @property
@@ -142,7 +142,7 @@ class current:
 
 
 class beneath(current):
-    """``with beneath(trace):`` hands operations to the parent of ``trace``.
+    """``with beneath(trace):`` gives operations to the parent of ``trace``.
 
     The stack stays: what is recorded below was written under ``trace``, too.
     """

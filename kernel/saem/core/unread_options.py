@@ -1,6 +1,6 @@
-"""Which of JAX's options does nothing here read?
+"""Which of JAX's options have no effect here?
 
-A program that sets one of them runs all the same: the value is kept and can be read, and a
+A program that sets one of them still runs: the value is kept and can be read, and a
 warning states once, with the reason, that it changes nothing. The names and defaults are those that
 JAX 0.10.2 lists in ``config.values``.
 

@@ -1,4 +1,4 @@
-"""Programs that are kept on disk from kernel to kernel: the folder, its entries, the writing.
+"""How are compiled programs kept on disk from kernel to kernel?
 
 Read before: ``compile.executables``, which asks for an entry before it compiles.
 """

@@ -1,4 +1,4 @@
-"""In which folder are compiled programs kept, by which rules, and may it be trusted?
+"""In which folder are compiled programs kept, by which rules, and can it be trusted?
 
 Each user has one folder, ``programs`` in the first of
 
@@ -11,7 +11,7 @@ those used least recently are removed.  Only its owner may read or write it, and
 others own or may write to is not used.  What does not work is noted quietly (``explanation``).
 
 ``jax_enable_compilation_cache`` (``SAEM_ENABLE_COMPILATION_CACHE=0``) turns all of it off.  The
-other settings are JAX's, and mean what they mean there if somebody sets them: a folder named by
+other settings are JAX's, and mean what they mean there if they are set: a folder named by
 ``jax_compilation_cache_dir`` is used in place of the user's own, with the limits of those settings
 and with warnings; ``None`` means that nothing is kept.
 

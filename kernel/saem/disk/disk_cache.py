@@ -6,7 +6,7 @@ SHA-256 of all that the machine code depends on: the program's text, XLA's optio
 in force, the versions of jaxlib and of this format, the processor's model and features, and the
 devices.  The file is a SHA-256 of all that follows, a line of JSON that repeats the name, and the
 compressed executable.  It is written aside, later and in another thread, and renamed, so that a
-reader finds it whole or not at all; what is damaged all the same is compiled again and replaced.
+reader finds it whole or not at all.  A damaged file is found, compiled again and replaced.
 
 Loading an executable runs what it holds, so the folder must be one that no other user writes to;
 ``cache_folder`` sees to that for the user's own.  Nothing is unpickled.
@@ -163,7 +163,7 @@ class Entry(Record):
         self.note(sentence)
 
     def note(self, sentence: str) -> None:
-        """Note it: loudly for a folder that somebody chose by JAX's setting, else quietly."""
+        """Note it: as a warning for a folder that was chosen by JAX's setting, else quietly."""
         cache_folder.note(sentence, loud=not self.place.personal)
 
 

@@ -101,7 +101,7 @@ class Writer:
         return min(self._last + QUIET_SECONDS, self._first + MOST_SECONDS) - now
 
     def _forked(self) -> None:
-        """In a child process the thread is gone, and what waits is the parent's to write."""
+        """In a child process there is no such thread, and the parent writes what waits."""
         self._changed = threading.Condition()
         self._waiting = []
         self._working = self._hurry = False

@@ -31,7 +31,7 @@ def install() -> None:
     """Make ``import jax`` give Saem in this process, until the process ends.
 
     Calling it again does nothing.  ``jax.__version__`` becomes the version of JAX whose interface
-    Saem offers, for libraries compare it; ``jax.__saem_version__`` is Saem's own, and
+    Saem offers, because libraries compare it; ``jax.__saem_version__`` is Saem's own, and
     ``importlib.metadata.metadata("jax")["Summary"]`` names Saem.
 
     Raises: RealJaxError (an ImportError) when the real JAX was imported before.

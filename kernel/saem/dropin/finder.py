@@ -1,8 +1,8 @@
 """How does ``import jax.numpy`` give the module ``saem.numpy``, and not a second copy of it?
 
 Python asks the finders in ``sys.meta_path`` for every module that is not in ``sys.modules`` yet.
-``AliasFinder`` stands first there and answers for ``jax`` and everything below it: the loader it
-returns imports the module of the same name in ``saem`` and hands over that very object.  Without
+``AliasFinder`` is first there and answers for ``jax`` and everything below it: the loader it
+returns imports the module of the same name in ``saem`` and gives that very object.  Without
 it, Python would find the file through ``saem.__path__`` and execute it a second time.
 
 Read before: ``dropin``.  Read after: ``dropin.private_names``, ``dropin.metadata``.
@@ -116,7 +116,7 @@ class AliasFinder(MetaPathFinder):
 
 
 def _offered_module(fullname: str) -> ModuleType:
-    """Return the module of another package, such as jaxlib, that stands under ``fullname``.
+    """Return the module of another package, such as jaxlib, that ``fullname`` means.
 
     Raises: ModuleNotFoundError with what the package has to say about a name that is no module.
     """

@@ -1,7 +1,7 @@
 """Which private names of JAX are offered, and for whom?
 
 Private modules (``jax._src``) are no interface, and Saem has other insides.  A few widely used
-libraries import names from there all the same.  Each of those names stands in the table below, with
+libraries import names from there nevertheless.  Each of those names is in the table below, with
 Saem's object that does the same and the library that cannot do without it; nothing else under
 ``jax._src`` can be imported.
 
@@ -147,7 +147,7 @@ class PrivateModule(ModuleType):
 
 
 _rows = {(f"{ROOT}.{row.module}", row.name): row for row in TABLE}
-# Every module in which a listed name stands, and those around it.
+# Every module that has a listed name, and the packages around it.
 _modules = {ROOT} | {".".join([ROOT, *row.module.split(".")[:n]])
                      for row in TABLE for n in range(1, row.module.count(".") + 2)}
 
@@ -169,7 +169,7 @@ def is_private(fullname: str) -> bool:
 def make_module(fullname: str) -> PrivateModule:
     """Return the module ``fullname``.
 
-    Raises: ModuleNotFoundError when no name of the table stands in it.
+    Raises: ModuleNotFoundError when it has no name of the table.
     """
     if fullname not in _modules:
         raise ModuleNotFoundError(_refusal(fullname), name=fullname)

@@ -1,4 +1,4 @@
-"""How does ``python -m saem run script.py`` run somebody else's program on Saem?
+"""How does ``python -m saem run script.py`` run a program written for JAX on Saem?
 
 The drop-in is installed; then the program runs as Python itself would run it: as the module
 ``__main__``, with its own ``sys.argv`` and ``sys.path[0]``::

@@ -1,4 +1,4 @@
-"""What stands behind private names of JAX for which Saem has no object of its own?
+"""What do libraries get for private names of JAX for which Saem has no object of its own?
 
 Each definition here is named in the table of ``dropin.private_names``, with the library that needs
 it.

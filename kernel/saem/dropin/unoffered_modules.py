@@ -1,8 +1,8 @@
 """Which modules can be imported although nothing in them is offered, and for whom?
 
 Some libraries import a module at their top that they use on TPUs or GPUs only.  Where JAX has no
-such device the import works all the same, and so it does here for the modules of this table; who
-then uses a name of theirs gets an error that explains why it is not there.
+such device the import works nevertheless, and so it does here for the modules of this table; code
+that then uses a name of theirs gets an error that explains why it is not there.
 
 Read before: ``dropin.finder``.
 Invariant: a module of the table has no public names; using one raises AttributeError with the

@@ -38,7 +38,7 @@ def lens(shell: InteractiveShell, line: str, cell: str | None = None) -> None:
     name = name or "recompiles"
     if rest and rest != "whole":
         raise UsageError(f"%%lens {name} takes nothing more, but got {rest!r}")
-    # A cell that is given whole, as JupyterLab's commands do, had no first line of ours.
+    # JupyterLab's commands give the whole cell, without a first line ``%%lens``.
     cell = cell if cell is None or rest else _FIRST_LINE + cell
     if cell is None:
         display(now(shell, name))

@@ -1,4 +1,4 @@
-"""How does a view live in a page that has no kernel and no network?
+"""How does a view work in a page that has no kernel and no network?
 
 ``page(model)`` is an HTML fragment: the model, compressed; a plain table or text for places where
 no script may run; and a small loader.  The renderer that the extension builds
@@ -7,7 +7,7 @@ holds it, and the loader of every other output finds it there.  Where each outpu
 own (Colab), each carries it.
 
 Read before: ``saem.observe.schema``.  Read after: ``saem.lens.display``.
-Invariant: text from a program is escaped wherever it stands, and nothing is loaded from anywhere
+Invariant: text from a program is escaped everywhere, and nothing is loaded from anywhere
 (tests/lens/test_page.py).
 """
 

@@ -4,7 +4,7 @@
 history that grows; ``bench()`` shows a function under transformations that can be changed.  All
 run the same renderer (``static/widget.js``, built by the extension) in anywidget.
 
-Read before: ``saem.lens.page``, whose HTML stands beside the widget for front ends without any.
+Read before: ``saem.lens.page``, whose HTML is sent with the widget for front ends without any.
 Read after: nothing.
 Invariant: no change is lost, and at most one is sent in ``_PAUSE`` seconds (tests/lens).
 """

@@ -5,7 +5,7 @@ notebooks; ``saem.lesson.screen``, which shows it, is called at every change.
 
 Read before: ``saem.lesson.judge``.  Read after: ``saem.lesson.predict``, ``saem.lesson.screen``.
 Invariant: a guess is judged by the first truth seen after the question was asked, and one made
-when a truth was known is marked so for ever (tests/notebooks/test_gates.py).
+when a truth was known stays marked so (tests/notebooks/test_gates.py).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Guess:
 
 @dataclasses.dataclass(frozen=True)
 class Choice:
-    """One of several options: what each stands for, and its label."""
+    """One of several options: the value of each, and its label."""
 
     options: Mapping[object, str]
 

@@ -1,6 +1,6 @@
 """How often was a kept program called, at no cost to the call?
 
-jaxlib's C++ answers a call whose signature it knows, and hands each answer to the *post hook*.  The
+jaxlib's C++ answers a call whose signature it knows, and gives each answer to the *post hook*.  The
 hook here adds one to a counter of the function, a tenth of a microsecond; no call leaves the C++
 path.  ``saem.observe.recorder`` takes the counts at each trace and at the end
 of a cell.

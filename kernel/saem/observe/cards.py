@@ -1,4 +1,4 @@
-"""What does an error mean, and how is it mended, in the learner's language?
+"""What does an error mean, and how is it fixed, in the learner's language?
 
 The engine's messages are English, as JAX's are.  A card says the same in the learner's language:
 what was needed, what came, the way of the value through the learner's own lines, two ways to mend

@@ -1,7 +1,7 @@
 """Why was this call traced, in the log?
 
 Under ``explain_cache_misses`` every miss of a jitted function is logged with its reasons, at
-WARNING, whether or not somebody records.  Earlier calls are those since the setting was on.
+WARNING, whether or not anything is recorded.  Earlier calls are those since the setting was on.
 
 Read before: ``saem.observe.recorder``.  Read after: nothing.
 Invariant: the log says what ``observe.explain`` would (tests/lens/observe/test_recompile_table.py).

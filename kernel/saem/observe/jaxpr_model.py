@@ -269,7 +269,7 @@ class _Printer:
 
     def _program(self, program: ClosedJaxpr | Jaxpr, indent: int, path: str, owner: str,
                  before: int = 0) -> list[_Line]:
-        """The lines of a nested program: its name, if it stands in front."""
+        """The lines of a nested program: its name, if it is written in front."""
         jaxpr = open_program(program)
         if jaxpr in self.namer.programs:
             return [_Line(indent, owner).add(self.namer.programs[jaxpr])]

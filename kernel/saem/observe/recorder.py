@@ -49,7 +49,7 @@ Watcher = Callable[[FunctionSummary, Record], None]
 _KEPT_VERSIONS = 64
 # So many compiles for one cause are worth a warning.
 _WARNED = 3
-# The key of the row on which operations of the library stand.
+# The key of the row for operations of the library.
 _COST_FIELDS = tuple(field.name for field in dataclasses.fields(Cost))
 
 

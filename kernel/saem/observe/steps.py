@@ -1,4 +1,4 @@
-"""What numbers does each equation of a jaxpr give, and where is a NaN born?
+"""What numbers does each equation of a jaxpr give, and which one makes the first NaN?
 
 Runs a jaxpr on NumPy by the ``evaluate`` rules, equation by equation, and keeps of each result a
 small picture: statistics and a grid of at most 12 × 24 numbers.

@@ -103,7 +103,7 @@ def bench_model(fun: Callable, chips: Sequence[str], args: Sequence[Any], title:
 
 
 def _said(error: BaseException) -> Text:
-    """What went wrong, in both languages; the engine's own sentence stands in each."""
+    """What went wrong, in both languages; each has the engine's own sentence."""
     if isinstance(error, UnknownTransformation):
         return error.text
     message = str(error)

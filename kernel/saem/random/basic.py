@@ -2,7 +2,7 @@
 
 A float in [1, 2) is an exponent of zero and random bits for its fraction; minus 1, times the width,
 plus the lower bound.  An integer below n is the remainder of twice as many bits, so that the
-remainder is as good as even.
+remainder is very nearly uniform.
 
 Read before: ``random.keys``.  Read after: ``random.continuous``, ``random.discrete``.
 Invariant: same key, shape and dtype give the numbers of JAX, bit for bit (test_random.py).

@@ -1,6 +1,6 @@
-"""How do even numbers become other distributions?
+"""How do uniform numbers become other distributions?
 
-Mostly by inversion: a number spread evenly over (0, 1), put through the inverse of a cumulative
+Mostly by inversion: a number uniform over (0, 1) is put through the inverse of a cumulative
 distribution.  The normal is the square root of two times the inverse error function.
 
 Read before: ``random.basic``.  Read after: ``random.discrete``.
@@ -105,7 +105,7 @@ def _truncated_normal(key, shape, dtype, lower, upper):
 
 def truncated_normal(key: ArrayLike, lower: ArrayLike, upper: ArrayLike, shape: Shape | None = None,
                      dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Array:
-    """Return normal numbers given that they lie between ``lower`` and ``upper``.
+    """Return normal numbers given that they are between ``lower`` and ``upper``.
 
     Raises: ValueError for a dtype that is not float, or bounds that do not broadcast to shape.
 

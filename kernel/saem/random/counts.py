@@ -1,6 +1,6 @@
 """How are counts made: Poisson, binomial and multinomial?
 
-Small ones by waiting times: how many even numbers until their logarithms sum to too much.  Large
+Small ones by waiting times: how many uniform numbers until their logarithms sum to too much.  Large
 ones by rejection from a hat over the transformed distribution.  Both are made for every element,
 each with harmless parameters where the other serves, and one is chosen.
 

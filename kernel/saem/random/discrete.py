@@ -200,7 +200,7 @@ def check_choice(n: int, draws: int, replace: bool, p: Any) -> None:
 
 
 def _place(axis: int, shape: tuple[Any, ...], logits: Any) -> int:
-    """Return where ``axis`` of the logits stands in scores of which ``shape`` is picked."""
+    """Return which axis of the scores is ``axis`` of the logits, where ``shape`` is picked."""
     return axis + len(shape) - (aval_of(logits).ndim - 1)
 
 
@@ -244,7 +244,7 @@ def categorical(key: ArrayLike, logits: ArrayLike, axis: int = -1, shape: Shape 
                 out_sharding: Any = None) -> Array:
     """Return places along ``axis`` of ``logits``, with probabilities softmax(logits).
 
-    ``shape`` ends with the shape of ``logits`` without ``axis``; what stands before are draws.
+    ``shape`` ends with the shape of ``logits`` without ``axis``; the axes before are draws.
 
     Raises: ValueError if ``shape`` does not, or for too many draws without replacement.
 

@@ -1,4 +1,4 @@
-"""How are gamma variates made, and what follows from them?
+"""How are gamma variates made, and what is made of them?
 
 By rejection: a cube of a normal number is proposed, and accepted by comparison with a second
 number; each element does so with a key of its own until one is accepted.  Beta, Dirichlet,

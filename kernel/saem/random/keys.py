@@ -207,7 +207,7 @@ def key_data(keys: ArrayLike) -> Array:
 
 def wrap_key_data(key_bits_array: Array, *, impl: Any = None,
                   dtype: DTypeLike | None = None) -> Any:
-    """Return the typed keys that uint32 words stand for.
+    """Return the typed keys whose words are ``uint32`` numbers.
 
     Raises: TypeError if they are no uint32 words of the right number.
 
@@ -245,7 +245,7 @@ def clone(key: ArrayLike) -> Any:
     return made if is_typed(key) else random_unwrap(made)
 
 
-# -- methods of key arrays that stand on functions of arrays ---------------------------------------
+# -- methods of key arrays that use functions of arrays --------------------------------------------
 
 
 def unpickled(base: Any, name: str) -> PRNGKeyArray:

@@ -1,4 +1,4 @@
-"""Mutable arrays: their operations, and how they are discharged into pure programs.
+"""How do programs read and write mutable arrays, and how do they become pure programs?
 
 The names imported here are all that the spine calls of this chapter (``core.refs.chapter``).
 """

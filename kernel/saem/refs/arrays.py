@@ -6,7 +6,7 @@ closed over them, is run in its pure form, with the arrays they hold; what it wr
 
 Read before: ``refs.operations``, ``refs.discharge``.  Read after: ``saem.ref``.
 Invariant: an array that was read from a reference, or that it began with, never changes: a buffer
-which somebody else may hold is copied before it is given away (tests/kernel/test_refs.py).
+that other code may hold is copied before it is given away (tests/kernel/test_refs.py).
 Source: the documentation of jax.ref.
 """
 
@@ -55,7 +55,7 @@ class Ref(metaclass=_IsRef):
     def __init__(self, aval: AbstractRef, refs: Any, shared: bool = True):
         self._aval = aval
         self._held = refs
-        # Whether somebody else may have the array that it holds.
+        # Whether other code may have the array that it holds.
         self._shared = shared
 
     aval = property(lambda self: self._aval)
@@ -101,7 +101,7 @@ class Ref(metaclass=_IsRef):
         return self.__copy__()
 
     def shown(self) -> Any:
-        """Return the array it holds, which from now on somebody else may have."""
+        """Return the array it holds, which from now on other code may have."""
         self._shared = True
         return self._held
 
@@ -366,7 +366,7 @@ def empty_ref(ty: Any, memory_space: Any = None) -> Any:
 
 
 def freeze(ref: Any) -> Any:
-    """Return what ``ref`` holds at last; use it no more."""
+    """Return the final array that ``ref`` holds; ``ref`` must not be used afterwards."""
     if not isinstance(ref, Ref):
         located("freeze", ref, None)
     return bind(Freeze(), ref)

@@ -222,7 +222,7 @@ def pure_programs(nested: Nested, which: tuple[bool, ...], deep: bool
 def carrying(closed: ClosedJaxpr, moved: Sequence[bool], count: int) -> ClosedJaxpr:
     """Return a loop's body with the constants that are ``moved`` as the first of its carry.
 
-    What they hold at last stands behind the ``count`` results of ``closed``.
+    Their final arrays come after the ``count`` results of ``closed``.
     """
     consts, rest = split_list(closed.jaxpr.invars, len(moved))
     outs, kept, news = split_list(closed.jaxpr.outvars, count, sum(moved))

@@ -4,12 +4,12 @@
 gives what was there, ``addupdate`` adds to it, ``freeze`` ends it and gives what it holds.  The
 first operand of each but the first is the reference; the others are a value and index operands.
 
-Under jvp a reference has a second one beside it that holds tangents; backwards, cotangents gather
-in a third.  Under vmap it holds a stack.  On its way to XLA each becomes a pure operation
+Under jvp a reference has a second one beside it that holds tangents; backwards, a third one
+accumulates cotangents.  Under vmap it holds a stack.  For XLA each becomes a pure operation
 (``discharge``), which ``refs.discharge`` threads through the program.
 
 Read before: ``core.refs``, ``refs.parts``.  Read after: ``refs.discharge``.
-Invariant: ``evaluate`` changes the NumPy array that stands for the reference, and agrees with the
+Invariant: ``evaluate`` changes the NumPy array that represents the reference, and agrees with the
 discharged program (tests/kernel/test_matrix.py, test_refs.py).
 """
 
@@ -250,7 +250,7 @@ class OnPart(OnRef):
 
     __slots__ = ()
     transforms: tuple[Indexer, ...]
-    # What the operation is called in messages, and how many values stand before the indices.
+    # What the operation is called in messages, and how many values come before the indices.
     verb: ClassVar[str]
     values: ClassVar[int]
 

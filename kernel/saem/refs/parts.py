@@ -1,6 +1,6 @@
 """How is the part of an array that an index selects read or replaced?
 
-Operations on references mean parts; here are the same operations on the arrays that references
+Operations on references act on parts; here are the same operations on the arrays that references
 hold, as pure functions, and on NumPy arrays, in place.  Whole spans with scalar indices are dynamic
 slices, index arrays are gather and scatter; negative indices count from the end.
 
@@ -181,7 +181,7 @@ def numpy_key(indexer: Indexer, indices: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def inside(indexer: Indexer, indices: Sequence[Any]) -> Any:
-    """Return which elements of index arrays lie in the array; scalars are clamped into it."""
+    """Return which elements of index arrays are inside the array; scalars are clamped into it."""
     if not indices or not np.ndim(indices[0]):
         return True
     flags = True

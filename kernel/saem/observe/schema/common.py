@@ -13,7 +13,7 @@ VERSION = 2
 
 @dataclasses.dataclass(frozen=True)
 class Text:
-    """One sentence or label in both languages; code stands between backticks."""
+    """One sentence or label in both languages; code is between backticks."""
 
     en: str
     ko: str

@@ -1,7 +1,7 @@
 """What is shown of PRNG keys?
 
 Read before: ``schema.common``.  Read after: ``saem.observe.lineage``.
-Invariant: parents stand before their children.
+Invariant: parents come before their children.
 """
 
 from __future__ import annotations

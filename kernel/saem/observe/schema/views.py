@@ -341,7 +341,7 @@ class GateRow:
 
 @dataclasses.dataclass(frozen=True)
 class GatesModel:
-    """The gates of a folder of notebooks, for who leads a session."""
+    """The gates of a folder of notebooks, for the leader of a session."""
 
     kind: Literal["gates"]
     version: int
