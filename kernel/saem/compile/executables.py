@@ -107,22 +107,10 @@ def find_or_compile(lowered: Lowering, devices: Sequence[Any], function: Functio
                                   characters=len(lowered.text), program=key))
     begin = time.perf_counter()
     executable = _executables.get(key)
-    found = executable is not None
-    disk = ""
+    found, disk = executable is not None, ""
     if not found:
-        with _lock:
-            lock = _locks.setdefault(key, threading.Lock())
-        with lock:
-            executable = _executables.get(key)
-            found = executable is not None
-            if not found:
-                executable, disk = load_or_compile(key, lowered, devices, options)
-                _executables[key] = executable
-                if len(_executables) > CAPACITY:
-                    _executables.popitem(last=False)
-        _locks.pop(key, None)
+        executable, found, disk = made_once(key, lowered, devices, options)
     seconds = time.perf_counter() - begin
-    found = found or disk == "found"
     if config.log_compiles.value:
         _log(lowered, seconds, lowering_seconds, found)
     if bus.active and function is None and disk == "found":
@@ -131,6 +119,26 @@ def find_or_compile(lowered: Lowering, devices: Sequence[Any], function: Functio
         bus.publish(Compile(function=function, program=key, found=found, seconds=seconds, disk=disk,
                             **costs(key, executable)))
     return executable
+
+
+def made_once(key: str, lowered: Lowering, devices: Sequence[Any], options: dict[str, Any]
+              ) -> tuple[Any, bool, str]:
+    """Return an executable, whether it was compiled before, and what the cache on disk had.
+
+    A thread that needs a program which another one compiles waits for it.
+    """
+    with _lock:
+        lock = _locks.setdefault(key, threading.Lock())
+    with lock:
+        executable = _executables.get(key)
+        found, disk = executable is not None, ""
+        if not found:
+            executable, disk = load_or_compile(key, lowered, devices, options)
+            _executables[key] = executable
+            if len(_executables) > CAPACITY:
+                _executables.popitem(last=False)
+    _locks.pop(key, None)
+    return executable, found or disk == "found", disk
 
 
 def load_or_compile(key: str, lowered: Lowering, devices: Sequence[Any], options: dict[str, Any]

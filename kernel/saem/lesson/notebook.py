@@ -2,7 +2,7 @@
 
 An ipywidgets box: the question, radio buttons or a text field, a button that commits, a verdict.
 The classes ``saem-gate``, ``saem-gate-option``, ``saem-gate-commit`` and ``saem-gate-verdict`` are
-what browser tests hold on to.
+what browser tests look for.
 
 The button is linked, in the browser, to an attribute ``pressed`` of the field beside it.  A front
 end sends the state of one widget in order, but a message of another widget may overtake it: a click
@@ -43,7 +43,7 @@ class Field(ipywidgets.Text):
 
 class OwnKeys(anywidget.AnyWidget):
     """Keeps the arrow keys in the gate around it: they choose an option, where a notebook would
-    go to another cell.  Jupyter heeds the attribute, others that the keys go no further."""
+    go to another cell.  Jupyter obeys the attribute; for others the keys' events are stopped."""
 
     _esm = """export default { render({ el }) {
       let waits = true;
@@ -62,11 +62,70 @@ class OwnKeys(anywidget.AnyWidget):
     } };"""
 
 
+class GateBox:
+    """The widgets of one gate, and what happens when they are used."""
+
+    def __init__(self, gate: Gate):
+        self.gate = gate
+        self.options = _options(gate)
+        self.options.add_class("saem-gate-option")
+        self.commit = _commit_button()
+        self.again = ipywidgets.Button(description=say("reset"), layout={"width": "max-content"})
+        self.again.add_class("saem-gate-reset")
+        self.drawn = ipywidgets.HTML()
+        self.verdict = ipywidgets.HTML()
+        if isinstance(gate.kind, Shape):
+            self.options.observe(self.sketch, names="value")
+        ipywidgets.jsdlink((self.commit, "value"), (self.options, "pressed"))
+        self.options.observe(self.press, names="pressed")
+        self.again.on_click(lambda _: gate.reset())
+        gate.changed.append(self.draw)
+        self.draw(gate)
+
+    def whole(self) -> ipywidgets.VBox:
+        """Return the box of all widgets, below the heading."""
+        head = ipywidgets.HTML(f"<style>{STYLE}</style>{heading(self.gate)}")
+        # In Colab, which asks before it shows another library's widget, each output is a page.
+        own = [] if "google.colab" in sys.modules else [OwnKeys(layout={"display": "none"})]
+        outer = ipywidgets.VBox([head, self.options, self.commit, self.verdict, self.drawn,
+                                 self.again, *own])
+        outer.add_class("saem-gate")
+        return outer
+
+    def draw(self, gate: Gate) -> None:
+        """Show the state of the gate."""
+        self.options.disabled = self.commit.disabled = gate.guess is not None
+        self.again.layout.display = None if gate.guess is not None else "none"
+        # Before a guess the box must not give the result away: the judged cell folds it.
+        self.verdict.value = verdict_html(gate) if gate.guess is not None else ""
+
+    def press(self, _: object) -> None:
+        """Commit the guess in sight, or say why it is not one."""
+        answer = _answer(self.gate, self.options)
+        if answer is None or str(answer).strip() == "":
+            self.verdict.value = f"<div>{code_spans(say('empty'))}</div>"
+            return
+        try:
+            self.gate.answer(answer)
+        except ValueError:
+            key = {Number: "not_a_number", Shape: "not_a_shape"}.get(type(self.gate.kind), "empty")
+            self.verdict.value = f"<div>{code_spans(say(key))}</div>"
+
+    def sketch(self, _: object) -> None:
+        """Draw the shape that is written in the field, if it is one."""
+        try:
+            sizes: Any = self.gate.kind.read(self.options.value)
+            self.drawn.value = shape_html(sizes)
+        except ValueError:
+            self.drawn.value = ""
+
+
 def box(gate: Gate) -> ipywidgets.VBox:
     """The widget for ``gate``: heading, options, commit button, verdict, in this order."""
-    head = ipywidgets.HTML(f"<style>{STYLE}</style>{heading(gate)}")
-    options = _options(gate)
-    options.add_class("saem-gate-option")
+    return GateBox(gate).whole()
+
+
+def _commit_button() -> ipywidgets.ToggleButton:
     # It changes its value with each press; the style of ``saem-gate-commit`` hides which it has.
     commit = ipywidgets.ToggleButton(
         description=say("commit"),
@@ -74,47 +133,7 @@ def box(gate: Gate) -> ipywidgets.VBox:
         layout={"width": "max-content", "align_self": "flex-start"},
     )
     commit.add_class("saem-gate-commit")
-    again = ipywidgets.Button(description=say("reset"), layout={"width": "max-content"})
-    again.add_class("saem-gate-reset")
-    drawn = ipywidgets.HTML()
-    verdict = ipywidgets.HTML()
-
-    def draw(gate: Gate) -> None:
-        options.disabled = commit.disabled = gate.guess is not None
-        again.layout.display = None if gate.guess is not None else "none"
-        # Before a guess the box must not give the result away: the judged cell folds it.
-        verdict.value = verdict_html(gate) if gate.guess is not None else ""
-
-    def press(_: object) -> None:
-        answer = _answer(gate, options)
-        if answer is None or str(answer).strip() == "":
-            verdict.value = f"<div>{code_spans(say('empty'))}</div>"
-            return
-        try:
-            gate.answer(answer)
-        except ValueError:
-            key = {Number: "not_a_number", Shape: "not_a_shape"}.get(type(gate.kind), "empty")
-            verdict.value = f"<div>{code_spans(say(key))}</div>"
-
-    def sketch(_: object) -> None:
-        try:
-            sizes: Any = gate.kind.read(options.value)
-            drawn.value = shape_html(sizes)
-        except ValueError:
-            drawn.value = ""
-
-    if isinstance(gate.kind, Shape):
-        options.observe(sketch, names="value")
-    ipywidgets.jsdlink((commit, "value"), (options, "pressed"))
-    options.observe(press, names="pressed")
-    again.on_click(lambda _: gate.reset())
-    gate.changed.append(draw)
-    draw(gate)
-    # In Colab, which asks before it shows another library's widget, each output is a page.
-    own = [] if "google.colab" in sys.modules else [OwnKeys(layout={"display": "none"})]
-    outer = ipywidgets.VBox([head, options, commit, verdict, drawn, again, *own])
-    outer.add_class("saem-gate")
-    return outer
+    return commit
 
 
 def show(gate: Gate) -> None:

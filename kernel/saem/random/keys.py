@@ -292,37 +292,50 @@ def taker(statics: int = 0, gives_keys: bool = False, same_rounding: bool = Fals
     """
 
     def decorate(fun: Callable) -> Callable:
-        compiled: dict[str | None, Callable] = {}
-        name = called or fun.__name__.strip("_")
-
-        def compile_for(impl: Generator | None) -> Callable:
-            made = library_function(fun if impl is None else _on_words(fun, impl, gives_keys),
-                                    static_argnums=tuple(range(1, statics + 1)),
-                                    same_rounding=same_rounding, whole=True)
-            return compiled.setdefault(impl and impl.name, made)
+        sampler = Sampler(fun, statics, gives_keys, same_rounding, called)
+        compiled = sampler.compiled
 
         @functools.wraps(fun)
         def run(key: Any, *args: Any) -> Any:
             if (not is_one_call() or not config.shortcuts.value
                     or any(map(is_tracer, (key, *args)))):
-                return traced(key, *args)
+                return sampler.on_typed_key(key, *args)
             typed = type(key) is PRNGKeyArray
             words, impl = (key._base, key.dtype.impl) if typed else (key, raw_generator())
             if type(words) is not ArrayImpl or words.aval.shape != impl.key_shape:
-                _single(name, key)
-            out = (compiled.get(impl.name) or compile_for(impl))(words, *args)
+                _single(sampler.name, key)
+            out = (compiled.get(impl.name) or sampler.compile(impl))(words, *args)
             return PRNGKeyArray(out, key.dtype) if gives_keys and typed else out
-
-        def traced(key: Any, *args: Any) -> Any:
-            _single(name, key)
-            # A program gets the operations; other interpreters interpret one call.
-            call = (compiled.get(None) or compile_for(None)) if is_one_call() else fun
-            out = call(_held(key), *args)
-            return random_unwrap(out) if gives_keys and not is_typed(key) else out
 
         return run
 
     return decorate
+
+
+class Sampler:
+    """A function of a typed key, compiled for typed keys and for the words of each generator."""
+
+    def __init__(self, fun: Callable, statics: int, gives_keys: bool, same_rounding: bool,
+                 called: str):
+        self.fun, self.gives_keys, self.same_rounding = fun, gives_keys, same_rounding
+        self.static_argnums = tuple(range(1, statics + 1))
+        self.name = called or fun.__name__.strip("_")
+        # By the name of the generator whose words are taken; by None, what takes a typed key.
+        self.compiled: dict[str | None, Callable] = {}
+
+    def compile(self, impl: Generator | None) -> Callable:
+        """Return the compiled function of the words of a key of ``impl``, or of a typed key."""
+        fun = self.fun if impl is None else _on_words(self.fun, impl, self.gives_keys)
+        made = library_function(fun, static_argnums=self.static_argnums,
+                                same_rounding=self.same_rounding, whole=True)
+        return self.compiled.setdefault(impl and impl.name, made)
+
+    def on_typed_key(self, key: Any, *args: Any) -> Any:
+        """Run the function of a typed key: as operations in a program, else as one call."""
+        _single(self.name, key)
+        call = (self.compiled.get(None) or self.compile(None)) if is_one_call() else self.fun
+        out = call(_held(key), *args)
+        return random_unwrap(out) if self.gives_keys and not is_typed(key) else out
 
 
 def is_one_call() -> bool:

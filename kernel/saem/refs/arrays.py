@@ -240,16 +240,28 @@ def parsed(shape: tuple[int, ...], index: Any) -> tuple[list[Indexer], list[Any]
         _check_bounds(numbers)
     if wide:
         operands = [_stretched(x, wide) for x in operands]
-    indexers = [Indexer(tuple(entries), tuple(shape))]
-    before = indexers[0].before(wide)
-    left = indexers[0].result_shape(wide)
+    first = Indexer(tuple(entries), tuple(shape))
+    indexers, places = _moving_slices(first, wide, moving)
+    return [first, *indexers], [*operands, *places]
+
+
+def _moving_slices(first: Indexer, wide: tuple[int, ...], moving: Sequence[tuple[int, Slice]]
+                   ) -> tuple[list[Indexer], list[Any]]:
+    """Return Indexers and operands that take slices of what ``first`` selects, one after the other.
+
+    ``wide`` is the shape of its index operands; ``moving`` has, for each slice, the number of its
+    axis among those that ``first`` keeps.
+    """
+    indexers: list[Indexer] = []
+    operands: list[Any] = []
+    before = first.before(wide)
+    left = first.result_shape(wide)
     for number, item in moving:
         axis = number + (len(wide) if number >= before else 0)
         indexers.append(Indexer(tuple(None if a == axis else Span(0, n)
                                       for a, n in enumerate(left)), left))
-        places = _places(item, left[axis])
-        operands = [*operands, places]
-        left = indexers[-1].result_shape(aval_of(places).shape)
+        operands.append(_places(item, left[axis]))
+        left = indexers[-1].result_shape(aval_of(operands[-1]).shape)
     return indexers, operands
 
 
