@@ -193,7 +193,7 @@ class Program:
             self.outs = [in_memory(s, kind) for s, kind in zip(self.outs, terms.out_kinds)]
         self.handlers = [_jaxlib.array_result_handler(as_sharded(a, s), s, committed)
                          for a, s in zip(physical, self.outs)]
-        self.outs = self.outs[lowered.ordered:]  # the token is no result to its caller
+        self.outs = self.outs[lowered.ordered:]  # the token is not a result to its caller
         self.plain = not any(isinstance(a.dtype, dtypes.ExtendedDType) or a.dtype == dtypes.float0
                              for a in (*lowered.in_avals, *lowered.out_avals))
 
@@ -262,7 +262,7 @@ class Program:
         effects.started(results.consume_token(), self.lowered.closed)
         outs = results.consume_with_handlers(self.handlers)
         if ordered:
-            effects.hand_on(outs.pop(0))
+            effects.keep_token(outs.pop(0))
         return outs
 
     def place(self, args: Sequence[Any]) -> list[Any]:
@@ -423,30 +423,37 @@ def primitive_callable(prim: Any) -> Any:
     mesh = mesh_named_by(prim)
     demands = NO_DEMANDS if mesh is None else Demands(mesh=mesh, outs=prim.result_shardings)
 
-    def miss(*args: Any):
-        for x in args:
-            if isinstance(x, Tracer):
-                raise leaked_tracer(x)
-        avals = avals_of(args)
-        where, committed = placement(args, demands)
-        layouts = layouts_of(args) if Seen.storage else None
-        key = (avals, where, committed, config.trace_key(), layouts)
-        known = programs.get(key)
-        if known is None:
-            closed = one_equation(prim, avals)
-            terms = terms_of(closed, args, demands) if Seen.storage else None
-            out_tree = _LEAF
-            if prim.multiple_results:  # how many depends on the shapes of the operands
-                out_tree = _jaxlib.registry.flatten([0] * len(closed.jaxpr.outvars))[1]
-            known = build(closed, where, committed, name=prim.name, terms=terms,
-                          donated=prim.donated_invars), out_tree
-            programs.keep(key, known)
-        program, out_tree = known
+    def miss(*args: Any) -> tuple[Any, FastPath | None, bool]:
+        program, out_tree = program_of(prim, args, demands, programs)
         outs = program.run(args)
         return outs if prim.multiple_results else outs[0], program.fast_path(out_tree), False
 
     # While jit is disabled C++ calls the function itself; a primitive has no other form to run.
     return make_fast(prim.name, lambda *args: miss(*args)[0], miss)
+
+
+def program_of(prim: Any, args: Sequence[Any], demands: Demands, programs: Kept
+               ) -> tuple[Program, Any]:
+    """Return the program of ``prim`` for such arguments, of those kept or new, and the structure of
+    its results."""
+    for x in args:
+        if isinstance(x, Tracer):
+            raise leaked_tracer(x)
+    avals = avals_of(args)
+    where, committed = placement(args, demands)
+    layouts = layouts_of(args) if Seen.storage else None
+    key = (avals, where, committed, config.trace_key(), layouts)
+    known = programs.get(key)
+    if known is None:
+        closed = one_equation(prim, avals)
+        terms = terms_of(closed, args, demands) if Seen.storage else None
+        out_tree = _LEAF
+        if prim.multiple_results:  # how many depends on the shapes of the operands
+            out_tree = _jaxlib.registry.flatten([0] * len(closed.jaxpr.outvars))[1]
+        known = build(closed, where, committed, name=prim.name, terms=terms,
+                      donated=prim.donated_invars), out_tree
+        programs.keep(key, known)
+    return known
 
 
 def apply_primitive(prim: Any, args: Sequence[Any]) -> Any:

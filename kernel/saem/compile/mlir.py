@@ -61,7 +61,7 @@ def context_for(text: str) -> Any:
 def parse(text: str) -> Any:
     """Return the module that ``text`` spells.
 
-    Raises: MLIRError if it is no module.
+    Raises: MLIRError if it is not a module.
     """
     with context_for(text):
         return _jaxlib.ir.Module.parse(text)

@@ -77,7 +77,7 @@ class Region:
 
 def quoted(text: str) -> str:
     """Return ``text`` as it is written between the quotes of an MLIR string."""
-    text = text.encode("utf-8", "backslashreplace").decode()  # bytes that are no UTF-8
+    text = text.encode("utf-8", "backslashreplace").decode()  # bytes that are not UTF-8
     return "".join(f"\\{ord(c):02X}" if c < " " or c in '"\\\x7f' else c for c in text)
 
 

@@ -35,7 +35,7 @@ class Step(Record):
 
 
 def open_sizes(shapes: Sequence[Sequence[Size]]) -> Iterator[tuple[int, int, Dim]]:
-    """Yield (argument, axis, size) for each dimension that is no number."""
+    """Yield (argument, axis, size) for each dimension that is not a number."""
     for number, shape in enumerate(shapes):
         for axis, size in enumerate(shape):
             if isinstance(size, Dim):

@@ -261,7 +261,8 @@ def positions(numbers: Iterable[int], count: int) -> list[int]:
 def wraps(fun: Callable) -> Callable:
     """Return a decorator that makes a function look like ``fun``, as ``functools.wraps`` does.
 
-    What a callable object calls its name may be no text, its annotations no dict: those are left.
+    Attributes of a callable object that are not what a function has there (a name that is not a
+    text, annotations that are not a dict) are left out.
     """
     def decorate(made: Callable) -> Callable:
         try:
@@ -305,7 +306,7 @@ def check_callable(fun: Any) -> None:
 
 
 def check_outputs(kind: str, fun: Callable, outs: Sequence[Any], out_tree: Any) -> None:
-    """Refuse results of a function traced for ``kind`` that are no arrays.
+    """Refuse results of a function traced for ``kind`` that are not arrays.
 
     Raises: TypeError naming the output.
     """
@@ -344,7 +345,7 @@ def abstract_arguments(fun: Callable, leaves: Sequence[Any],
                        type_of: Callable[[Any], ShapedArray] = aval_of) -> tuple[ShapedArray, ...]:
     """Return the types of the arguments of ``fun``, which messages call by ``names``.
 
-    Raises: TypeError naming the argument that is no array.
+    Raises: TypeError naming the argument that is not an array.
     """
     avals: list[ShapedArray] = []
     try:

@@ -40,7 +40,7 @@ HOW_DEEP = 4  # how many constraints are combined to decide one comparison
 
 
 class Operation(NamedTuple):
-    """``name`` applied to two dimensions, where that is no polynomial."""
+    """``name`` applied to two dimensions, where that is not a polynomial."""
 
     name: str
     left: Any
@@ -202,7 +202,7 @@ class Dim:
         return self._as_number(operator.truediv, other, True)
 
     def _as_number(self, apply: Callable, other: Any, swapped: bool = False) -> Any:
-        """Compute with the dimension as an array, where ``other`` is no size."""
+        """Compute with the dimension as an array, where ``other`` is not a size."""
         if hasattr(other, "dtype") and not isinstance(other, (int, float)) and not swapped:
             return NotImplemented  # the array's own operator takes the dimension
         here = self.__jax_array__()

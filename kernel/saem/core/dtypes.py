@@ -89,7 +89,7 @@ class ExtendedDType:
     array holds one number).
     Equal ones must have equal hashes.
 
-    It is no abc.ABC: ``isinstance`` on it is on the path of every operation.
+    It is not an abc.ABC: ``isinstance`` on it is on the path of every operation.
     """
 
     type: type

@@ -1,8 +1,8 @@
 """What may a program do besides computing its results, and in which order?
 
 An equation with an *effect* is never dropped.  Effects come ordered and unordered.  Order is a
-value like any other: a number called the *token*, which every ordered equation takes in and hands
-on, so that nothing (XLA, control flow, a later call) can run the second before the first.
+value like any other: a number called the *token*, which every ordered equation takes and returns,
+so that nothing (XLA, control flow, a later call) can run the second before the first.
 ``in_order`` threads it through a program just before it is lowered; the thread keeps the token
 that the last program returned and gives it to the next.
 
@@ -128,7 +128,7 @@ def token() -> Any:
     return np.zeros((), np.uint32) if last is None else last
 
 
-def hand_on(token: Any) -> None:
+def keep_token(token: Any) -> None:
     """Keep the token that an ordered program of this thread returns."""
     _thread.token = token
 

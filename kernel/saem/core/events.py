@@ -193,7 +193,7 @@ class Compile(Event, kw_only=True):
 
 
 class OperationLoaded(Event, kw_only=True):
-    """A function of the library, whose compilations are no events, was found on disk.
+    """A function of the library, whose compilations are not published, was found on disk.
 
     ``name`` is that of its program, ``seconds`` what loading it took.
     """

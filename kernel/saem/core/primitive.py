@@ -70,9 +70,6 @@ def absent(reason: str, error: type[Exception] = TypeError) -> Any:
     return Absent(reason, error)
 
 
-NOT_LINEAR: Any = "replaced below, one object per class so that each knows its name"
-
-
 class _NotLinear(Absent):
     wording = "Transpose rule (for reverse-mode differentiation) for '{}' not implemented"
 
@@ -81,11 +78,11 @@ class _NotLinear(Absent):
                          NotImplementedError)
 
 
-NOT_LINEAR = _NotLinear()
+NOT_LINEAR: Any = _NotLinear()
 
 
 class UndefinedPrimal:
-    """Stands for a linear argument in a transpose rule: only its aval is known."""
+    """A linear argument in a transpose rule: its aval is known, and its value is not."""
 
     __slots__ = ("aval",)
 
@@ -120,45 +117,45 @@ class Primitive(Record):
     """Base of all primitives; subclasses are abstract families until given a ``name``."""
 
     name: ClassVar[str] = ""
+    # Then rules take and return lists of results in place of one result.
     multiple_results: ClassVar[bool] = False
-    # Whether the jvp rule reads no numbers and calls no function of a user, so that outside jit the
-    # operation and its tangent may run as one compiled call (``transform.jvp.WithTangent``).
-    joint_jvp: ClassVar[bool] = False
-    # Parameters that equations show but records do not hold.
-    derived_params: ClassVar[tuple[str, ...]] = ()
-    # From a parameter that the record keeps under another name, since a rule has its name, to that.
-    renamed: ClassVar[dict[str, str]] = {}
-    # Whether every interpreter must see it, also where none of its operands is the interpreter's
-    # own: an operation on references, which are made once for all that happens to them.
-    touches_refs: ClassVar[bool] = False
+    # The only object of a primitive without parameters, once it was made.
+    _instance: ClassVar[Primitive]
     __slots__ = ()
 
-    # -- facts --
-    # What it does besides computing its results (``core.effects``).
-    effects: ClassVar[Any] = frozenset()
+    # -- facts of mathematics --
     # Whether its results are linear in all operands together, and whether in each of two.
     linear: ClassVar[bool] = False
     bilinear: ClassVar[bool] = False
     # Whether it is a matrix product or a convolution, which checkpoint policies call dots.
     is_product: ClassVar[bool] = False
-    # Whether LAPACK works on its operands, matrix by matrix.
-    takes_matrices: ClassVar[bool] = False
-    # Whether a NaN among its results was among its operands (so none begins here).
-    passes_nan: ClassVar[bool] = False
     # The number of the operand by which it divides, None if it does not divide.
     divisor: ClassVar[int | None] = None
-    # Whether it uses up the PRNG key it is given, and the function by which users make keys so.
-    consumes_key: ClassVar[bool] = False
-    makes_keys: ClassVar[str] = ""
+    # Whether a NaN among its results was among its operands (so that it never makes the first one).
+    passes_nan: ClassVar[bool] = False
+
+    # -- facts that interpreters ask for --
+    # What it does besides computing its results (``core.effects``).
+    effects: ClassVar[Any] = frozenset()
+    # Whether the jvp rule reads no numbers and calls no function of a user, so that outside jit the
+    # operation and its tangent may run as one compiled call (``transform.jvp.WithTangent``).
+    joint_jvp: ClassVar[bool] = False
+    # Whether every interpreter must see it, also where none of its operands is the interpreter's
+    # own: an operation on references, which are made once for all that happens to them.
+    touches_refs: ClassVar[bool] = False
     # Whether partial evaluation records it although its operands are known.
     waits: ClassVar[Any] = False
-    # The only object of a primitive without parameters, once it was made.
-    _instance: ClassVar[Primitive]
     # Whether partial evaluation looks into its program, so that a result waits only if it must.
     splits_by_result: ClassVar[bool] = False
     # Whether its typing rule gives the varying axes, or the memories, of its results.
     types_varying: ClassVar[bool] = False
     types_memory: ClassVar[bool] = False
+    # Whether it uses up the PRNG key it is given.
+    consumes_key: ClassVar[bool] = False
+    # The function by which users make keys with it ("split", "fold_in" …), "" if it makes none.
+    makes_keys: ClassVar[str] = ""
+
+    # -- facts of the code that XLA makes --
     # Whether XLA's quick settings make code of it that gives the same bits (``compile.quick``).
     quick_code: ClassVar[bool] = True
     # Whether XLA rounds it alone as in a program in which it joins no operations: not if it is
@@ -172,13 +169,24 @@ class Primitive(Record):
     # compiler may round the sum alone.
     multiplies: ClassVar[bool] = False
     adds: ClassVar[bool] = False
+    # Whether LAPACK works on its operands, matrix by matrix.
+    takes_matrices: ClassVar[bool] = False
     # ``written_as(avals)``: the program that is written in its place, where no parameter holds it.
     written_as: ClassVar[Callable | None] = None
 
+    # -- its parameters --
+    # Parameters that equations show but records do not hold.
+    derived_params: ClassVar[tuple[str, ...]] = ()
+    # Parameters whose names are those of rules: from each to the field of the record that holds it.
+    renamed: ClassVar[dict[str, str]] = {}
+    # The parameters that say how it is computed (accuracy, precision, what is known of indices):
+    # its derivative, transpose and batch pass them to every operation that has such a parameter.
+    handed_on: ClassVar[tuple[str, ...]] = ()
+
     # -- what its parameters name --
-    # The name of the function that it calls, "" if it is no plain call of one.
+    # The name of the function that it calls, "" if it is not a plain call of one.
     called: ClassVar[Any] = ""
-    # What it is called in the paths of a program's text, which profiles show; by default its name.
+    # Its name in the paths of a program's text, which profiles show; by default ``name``.
     path_name: ClassVar[Any] = ""
     # The layout that it gives to its operand.
     layout: ClassVar[Any] = None
@@ -193,13 +201,9 @@ class Primitive(Record):
     # The named axes along which it communicates; None: those of the programs inside.
     collective_axes: ClassVar[Any] = None
 
-    # The parameters that say how it is computed (accuracy, precision, what is known of indices):
-    # its derivative, transpose and batch pass them to every operation that has such a parameter.
-    handed_on: ClassVar[tuple[str, ...]] = ()
-
     # -- the programs inside --
-    # What they are, and how operands and results are theirs (``transform.nested.Nested``); None if
-    # there are none, or if the primitive is more than they are.
+    # Which programs they are, and which operands and results are theirs
+    # (``transform.nested.Nested``); None if there are none, or if it does more than run them.
     nested: ClassVar[Any] = None
     # ``rebuilt(nested, operands, results)``: the primitive made of other programs.  The lists give
     # for each operand and result the number of the one it was, or accompanies; None: it is new.

@@ -23,7 +23,7 @@ from saem.core.trace import Scope, Trace, eval_trace, state
 class named_scope(contextlib.ContextDecorator):
     """``with named_scope("encoder"):`` names the operations inside; also a decorator.
 
-    Raises: TypeError if ``name`` is no string.
+    Raises: TypeError if ``name`` is not a string.
     """
 
     def __init__(self, name: str):

@@ -31,15 +31,14 @@ class Trace:
     parent: Trace | None = None
     stack: tuple[str, ...] = ()
     live: bool = True
-    # Whether functions of the library, and those jitted with ``inline=True``, put their operations
-    # into it; else it is given each of them as one call.
+    # Whether it is given the operations of library functions, and of those jitted with
+    # ``inline=True``; else it is given one call for each of them.
     inlines: ClassVar[bool] = True
-    # Whether that holds for programs only: outside of them it is given functions of the library
-    # as calls, each of which it interprets once and compiles.  What linearizes does not, since it
-    # would compile each function three times; it is given only those that say so (``whole``).
+    # Whether, outside of programs, it is given a call all the same, which it interprets once and
+    # compiles.  An interpreter that linearizes would compile each function three times, so it is
+    # given only calls of functions that are marked ``whole``.
     calls_whole: bool = False
-
-    # Whether it is to see every operation, also those on values that are not its own.
+    # Whether it must see every operation, also those on values that are not its own.
     sees_all: ClassVar[bool] = False
 
     @property
@@ -104,7 +103,7 @@ state = _State()
 
 
 def runs_at_once() -> bool:
-    """Return whether an operation on values that are no tracers is run, not written down."""
+    """Return whether an operation on values that are not tracers is run, not written down."""
     return state.trace is eval_trace or not config.staging.value
 
 

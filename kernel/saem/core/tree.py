@@ -255,7 +255,7 @@ def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None, *
     """Return, for each leaf of ``full_tree``, the leaf of ``prefix_tree`` above it.
 
     ``is_leaf`` is called on nodes of ``prefix_tree`` only.  ``name`` is what errors call that.
-    Raises: ValueError where ``prefix_tree`` is no prefix, naming the path and what differs.
+    Raises: ValueError where ``prefix_tree`` is not a prefix, naming the path and what differs.
     """
     flat, treedef = _registry_flatten(prefix_tree, is_leaf)
     below = _flatten_up_to(name, treedef, full_tree)
@@ -268,7 +268,7 @@ def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None, *
 def broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> Any:
     """Return ``full_tree`` with each leaf replaced by the leaf of ``prefix_tree`` above it.
 
-    Raises: ValueError where ``prefix_tree`` is no prefix, naming the path and what differs.
+    Raises: ValueError where ``prefix_tree`` is not a prefix, naming the path and what differs.
 
     >>> jax.tree.broadcast(1, [(0, 0), 0])
     [(1, 1), 1]

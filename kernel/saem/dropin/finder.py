@@ -66,7 +66,7 @@ class _SameModule(Loader):
 
 
 class _MadeModule(Loader):
-    """A loader of a module that is no file: it holds listed names, or none."""
+    """A loader of a module that is not a file: it holds listed names, or none."""
 
     def __init__(self, module: ModuleType):
         self.module = module
@@ -118,7 +118,7 @@ class AliasFinder(MetaPathFinder):
 def _offered_module(fullname: str) -> ModuleType:
     """Return the module of another package, such as jaxlib, that ``fullname`` means.
 
-    Raises: ModuleNotFoundError with what the package has to say about a name that is no module.
+    Raises: ModuleNotFoundError with what the package has to say about a name that is not a module.
     """
     package, _, last = fullname.rpartition(".")
     why = "in Saem this name is no module."

@@ -1,6 +1,6 @@
 """Which private names of JAX are offered, and for whom?
 
-Private modules (``jax._src``) are no interface, and Saem has other insides.  A few widely used
+Private modules (``jax._src``) are not an interface, and Saem's are others.  A few widely used
 libraries import names from there nevertheless.  Each of those names is in the table below, with
 Saem's object that does the same and the library that cannot do without it; nothing else under
 ``jax._src`` can be imported.

@@ -78,7 +78,7 @@ class Check:
         except Exception as error:
             first = str(error).split("\n", 1)[0]
             raised = f"{type(error).__name__}: {first}"
-            # A misspelt name is no mistake that the hint of this block is about.
+            # A misspelt name is not a mistake that the hint of this block is about.
             hint = "" if isinstance(error, NameError) else text
             self._end(Result(self.name, "wrong", hint, (say("raised", error=raised),)))
 

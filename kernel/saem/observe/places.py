@@ -74,7 +74,7 @@ class Places:
         return Place(label, "", 1, 0, 1, 0, "", "", cell.count, cell.cell_id, cell.run)
 
     def cell(self, file: str) -> CellRun | None:
-        """The latest run of the cell that is compiled as ``file``; None if it is no cell."""
+        """The latest run of the cell that is compiled as ``file``; None if it is not a cell."""
         if file in _MAGIC_FILES:
             return self._current
         return self._cells.get(file)

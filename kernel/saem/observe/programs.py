@@ -93,7 +93,7 @@ def program(fun: Callable, args: Sequence[Any], named: dict[str, Any]) -> tuple[
     traced = asked.trace(*args, **named)
     where, _ = traced.placed()
     if len(traced.jaxpr.in_avals) < len(tree.leaves((args, named))):
-        return traced.jaxpr, where  # some arguments are static: they are no inputs
+        return traced.jaxpr, where  # some arguments are static: they are not inputs
     return make_jaxpr(fun)(*args, **named), where
 
 

@@ -107,7 +107,7 @@ def _said(error: BaseException) -> Text:
     if isinstance(error, UnknownTransformation):
         return error.text
     message = str(error)
-    # A library's line, such as that of the widget which asked, is no line of the learner.
+    # A library's line, such as that of the widget which asked, is not a line of the learner.
     if isinstance(error, errors.Explained) and error.where is not None \
             and "site-packages" in error.where.file:
         message = errors.compose(error.tag, error.sentence, None, error.advice)

@@ -87,7 +87,7 @@ def permutation(key: ArrayLike, x: int | ArrayLike, axis: int = 0, independent: 
 
     ``independent``: shuffle every line by itself instead of moving whole slices.
 
-    Raises: TypeError if ``x`` is a scalar that is no integer.
+    Raises: TypeError if ``x`` is a scalar that is not an integer.
 
     >>> jax.random.permutation(jax.random.key(0), 5)
     Array([0, 1, 4, 3, 2], dtype=int32)
@@ -153,7 +153,7 @@ def choice(key: ArrayLike, a: int | ArrayLike, shape: Shape = (), replace: bool 
     """Return elements of ``a`` (or of 0, …, a-1) along ``axis``, with probabilities ``p``.
 
     Raises: ValueError if there is nothing to pick, or too few without replacement, or ``p`` does
-    not fit; TypeError if ``shape`` is no sequence.
+    not fit; TypeError if ``shape`` is not a sequence.
 
     >>> jax.random.choice(jax.random.key(0), jnp.array([5, 6, 7]), (4,))
     Array([6, 5, 7, 6], dtype=int32)

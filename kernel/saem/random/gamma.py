@@ -369,7 +369,7 @@ def ball(key: ArrayLike, d: int, p: float = 2, shape: Shape = (), dtype: DTypeLi
     """Return points spread evenly over the ball of ``d`` dimensions in the norm ``p``.
 
     Shapes: [*shape d]; an array ``p`` broadcasts to it.
-    Raises: TypeError if ``d`` is no integer.
+    Raises: TypeError if ``d`` is not an integer.
 
     >>> jax.random.ball(jax.random.key(0), 2).shape
     (2,)

@@ -298,7 +298,7 @@ class _Follower:
         return self.chosen[number]
 
     def inner(self, eqn: Eqn, ins: list[Value]) -> list[Value]:
-        """Follow the program of a call; of one that is no plain call, only what goes in."""
+        """Follow the program of a call; of one that is not a plain call, only what goes in."""
         programs = sub_jaxprs(eqn.operation)
         sub = programs[0][1]
         jaxpr = getattr(sub, "jaxpr", sub)

@@ -209,7 +209,7 @@ def wrap_key_data(key_bits_array: Array, *, impl: Any = None,
                   dtype: DTypeLike | None = None) -> Any:
     """Return the typed keys whose words are ``uint32`` numbers.
 
-    Raises: TypeError if they are no uint32 words of the right number.
+    Raises: TypeError if they are not uint32 words of the right number.
 
     >>> jax.random.wrap_key_data(jnp.array([0, 7], dtype=jnp.uint32)).dtype
     key<fry>
@@ -406,7 +406,7 @@ def split(key: ArrayLike, num: int | tuple[int, ...] = 2) -> Array:
 def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
     """Return a new key made of ``key`` and a number.
 
-    Raises: TypeError for a non-key, and if ``data`` is no scalar; ValueError for an array of
+    Raises: TypeError for a non-key, and if ``data`` is not a scalar; ValueError for an array of
     keys.
 
     >>> jax.random.key_data(jax.random.fold_in(jax.random.key(0), 7))

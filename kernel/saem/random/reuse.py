@@ -137,7 +137,7 @@ def derived(action: str, key: Any, make: Callable[[], Any]) -> Any:
 
 
 def applied(prim: Any, call: Callable[..., Any], keys: Any, *more: Any) -> Any:
-    """Run a primitive on keys outside traces, under every transformation that is no jit."""
+    """Run a primitive on keys outside traces, under every transformation that is not a jit."""
     if type(keys) is not PRNGKeyArray or not watching() or staging.again.depth:
         return call(keys, *more)
     action = PAST.get(prim.makes_keys, "used")

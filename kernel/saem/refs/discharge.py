@@ -179,7 +179,7 @@ def through_programs(prim: Primitive, args: list[Any], which: tuple[bool, ...], 
     first = nested.before
     programs, written = pure_programs(nested, which[first:], deep)
     count = len(nested.programs[0].jaxpr.outvars)
-    if nested.ruled:  # the rule is about references, so it is no rule for arrays
+    if nested.ruled:  # the rule is for references, not for arrays
         (program,) = programs
         outs, news = split_list(eval_jaxpr(program.jaxpr, program.consts, *args), count)
         return outs, dict(zip(written, news))
