@@ -35,7 +35,7 @@ _CONTAINERS = (list, tuple, dict, set, collections.deque)
 
 
 class _Further:
-    """Not named yet: look for who holds ``place``, from where ``path`` leads to the value."""
+    """A place without a name yet, from where ``path`` leads to the value: look for its holder."""
 
     __slots__ = ("place", "path", "depth")
 
@@ -69,7 +69,7 @@ def holder(value: Any) -> str:
 
 
 def _referrers(held: Any, visited: set[int]) -> Iterator[Any]:
-    """Yield what refers to ``held``, but for frames, this search and the engine's own objects."""
+    """Yield what refers to ``held``, except frames, this search and the engine's own objects."""
     for place in gc.get_referrers(held)[:_MOST_REFERRERS]:
         engine = type(place).__module__.startswith(_ENGINE) and not isinstance(place, type)
         passing = isinstance(place, (FrameType, ModuleType, _Further, Iterator))
@@ -79,7 +79,7 @@ def _referrers(held: Any, visited: set[int]) -> Iterator[Any]:
 
 
 def _step(place: Any, held: Any, path: str) -> str | _Further | None:
-    """Return the name of ``place``, which holds ``held``; or how to go on; None: a dead end."""
+    """Return the name of ``place``, which holds ``held``, or where to look next; None: nowhere."""
     if isinstance(place, dict):
         return _in_dict(place, held, path)
     if isinstance(place, CellType):

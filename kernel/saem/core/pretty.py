@@ -113,18 +113,26 @@ class Namer:
             if inner in self.programs:
                 continue
             if len(inner.invars) == len(eqn.invars):
-                given: set[Atom] = set()
-                for inside, outside in zip(inner.invars, eqn.invars):
-                    if outside not in given:
-                        self.adopt(inside, outside)
-                    given.add(outside)
+                self._adopt_inputs(inner, eqn)
             if len(inner.outvars) == len(eqn.outvars):
-                pairs = list(zip(inner.outvars, eqn.outvars))
-                pairs.sort(key=lambda pair: self.is_unread(pair[1]))
-                for inside, outside in pairs:
-                    if (isinstance(inside, Var) and inside not in self.names
-                            and inside not in inner.constvars):
-                        self.adopt(inside, outside)
+                self._adopt_outputs(inner, eqn)
+
+    def _adopt_inputs(self, inner: ClosedJaxpr, eqn: Eqn) -> None:
+        """Name inputs after operands; of an operand that is passed twice, only the first input."""
+        given: set[Atom] = set()
+        for inside, outside in zip(inner.invars, eqn.invars):
+            if outside not in given:
+                self.adopt(inside, outside)
+            given.add(outside)
+
+    def _adopt_outputs(self, inner: ClosedJaxpr, eqn: Eqn) -> None:
+        """Name outputs after results, of several that are one variable after one that is read."""
+        pairs = list(zip(inner.outvars, eqn.outvars))
+        pairs.sort(key=lambda pair: self.is_unread(pair[1]))
+        for inside, outside in pairs:
+            if (isinstance(inside, Var) and inside not in self.names
+                    and inside not in inner.constvars):
+                self.adopt(inside, outside)
 
     def atom(self, atom: Atom) -> str:
         if isinstance(atom, Literal):
@@ -136,7 +144,7 @@ class Namer:
         return f"{self.name(var)}:{var.aval.str_short(True)}" if shapes else self.name(var)
 
     def note(self, eqn: Eqn) -> str:
-        """Keep the notes that ``eqn`` is to have; returns what stands for them in the text."""
+        """Keep the notes on ``eqn``; return the characters that mark their places in the text."""
         style, before = self.style, len(self.notes)
         if style.source_info:
             self.notes.append(provenance.summary(eqn.source))
@@ -174,8 +182,8 @@ def programs_of(eqn: Eqn) -> list[ClosedJaxpr | Jaxpr]:
 def in_front(jaxpr: Jaxpr) -> list[tuple[Jaxpr, str]]:
     """Return the programs inside ``jaxpr`` to be written before it, each with a word to name it.
 
-    Those met first come first, level by level.  What stands inside a program that is used twice is
-    met twice itself.
+    Those met first come first, level by level.  A program inside one that is used twice is met
+    twice itself.
     """
     words: dict[Jaxpr, str] = {}
     met: Counter[Jaxpr] = Counter()
@@ -266,7 +274,7 @@ def eqn_text(eqn: Eqn, namer: Namer, indent: int = 4) -> str:
     head = f"{outputs} = {eqn.operation.name}" if outputs else eqn.operation.name
     if texts:
         flat = f"{head}[{' '.join(texts)}]"
-        if "\n" in "".join(texts) or _column(flat, indent) > WIDTH:  # what follows may stand out
+        if "\n" in "".join(texts) or _column(flat, indent) > WIDTH:  # without operands
             pad = " " * (indent + 2)
             head = "\n".join([f"{head}[", *(pad + text for text in texts), " " * indent + "]"])
         else:

@@ -34,7 +34,7 @@ from saem.disk import cache_folder
 from saem.disk.cache_folder import ABANDONED_SECONDS, ASIDE, ENDING, Place
 from saem.disk.disk_writer import Writer
 
-hashlib: Any = later("hashlib")  # only who keeps programs on disk needs these
+hashlib: Any = later("hashlib")  # needed only where programs are kept on disk
 json: Any = later("json")
 platform: Any = later("platform")
 subprocess: Any = later("subprocess")
@@ -76,22 +76,23 @@ class Entry(Record):
         begin = time.perf_counter()
         try:
             if (waiting := _unwritten.get(self.path)) is not None:
-                return self.revive(waiting), "found"
+                return self.deserialized(waiting), "found"
             data, used = cache_folder.read(self.path, self.place.personal)
         except FileNotFoundError:
             return None, "absent"
         except (OSError, _jaxlib.JaxRuntimeError) as error:
-            self.trouble(f"The compile cache {self.place.folder} cannot be read: "
-                         f"{getattr(error, 'strerror', error)}.", error)
+            self.note_failure(f"The compile cache {self.place.folder} cannot be read: "
+                              f"{getattr(error, 'strerror', error)}.", error)
             return None, "absent"
         try:
             head, serialized = unpack(data)
             if head.get("key") != self.digest:
                 raise Damaged("it was made for another program or machine")
-            executable = self.revive(serialized)
+            executable = self.deserialized(serialized)
         except (Damaged, _jaxlib.JaxRuntimeError) as error:
-            self.trouble(f"The compile cache entry {self.path} of {self.name} is damaged ({error})."
-                         " The program is compiled again and the entry replaced.", error)
+            self.note_failure(f"The compile cache entry {self.path} of {self.name} is damaged "
+                              f"({error}). The program is compiled again and the entry replaced.",
+                              error)
             return None, "damaged"
         if abs(time.time() - used) > TOUCH_SECONDS:
             try:
@@ -105,7 +106,11 @@ class Entry(Record):
                 self.name, self.path.name, seconds)
         return executable, "found"
 
-    def revive(self, serialized: bytes) -> Any:
+    def deserialized(self, serialized: bytes) -> Any:
+        """Return the executable of these bytes, loaded on the devices.
+
+        Raises: JaxRuntimeError if they are not an executable.
+        """
         client = self.devices[0].client
         return client.deserialize_executable(
             serialized, _jaxlib.DeviceList(self.devices), self.options)
@@ -156,7 +161,7 @@ class Entry(Record):
             self.note(f"The program {self.name} could not be kept in the compile cache {where}: "
                       f"{error.strerror}.")
 
-    def trouble(self, sentence: str, error: Exception) -> None:
+    def note_failure(self, sentence: str, error: Exception) -> None:
         """Note that the cache does not work; raise ``error`` if the settings want that."""
         if config.raise_persistent_cache_errors.value:
             raise error

@@ -18,9 +18,12 @@ import threading
 import time
 from collections.abc import Callable
 
-QUIET_SECONDS = 0.25  # so long nothing new came: the user's programs are compiled
-MOST_SECONDS = 5.0  # nothing waits longer than this,
-MOST_WAITING = 64  # nor do more programs
+# Jobs are done when none came for QUIET_SECONDS (the user's programs are compiled), when the oldest
+# has waited for MOST_SECONDS, or when MOST_WAITING of them wait.
+QUIET_SECONDS = 0.25
+MOST_SECONDS = 5.0
+MOST_WAITING = 64
+# So long the end of a process waits for them.
 EXIT_SECONDS = 5.0
 
 Job = Callable[[], None]
@@ -46,10 +49,10 @@ class Writer:
             if not self._waiting:
                 self._first = self._last
             self._waiting.append(job)
-            alone, self._working = not self._working, True
+            idle, self._working = not self._working, True
             if len(self._waiting) >= MOST_WAITING:
                 self._changed.notify_all()
-        if alone:
+        if idle:
             try:
                 threading.Thread(target=self._run, name="saem-compile-cache", daemon=True).start()
             except RuntimeError:  # the process ends, or may start no more threads
@@ -57,7 +60,7 @@ class Writer:
                 self._run()
 
     def open(self) -> None:
-        """See to it that the end of the process does not come by surprise."""
+        """Register, once, what is done when the process ends or forks."""
         if not self._registered:
             self._registered = True
             atexit.register(self.close)
@@ -82,8 +85,8 @@ class Writer:
     def _run(self) -> None:
         while True:
             with self._changed:
-                while self._waiting and (rest := self._rest()) > 0:
-                    self._changed.wait(rest)
+                while self._waiting and (seconds := self._seconds_left()) > 0:
+                    self._changed.wait(seconds)
                 jobs, self._waiting = self._waiting, []
                 if not jobs:
                     self._working = False
@@ -93,7 +96,7 @@ class Writer:
                 job()
             jobs.clear()
 
-    def _rest(self) -> float:
+    def _seconds_left(self) -> float:
         """Return how many seconds to wait before the jobs are done."""
         if self._hurry or len(self._waiting) >= MOST_WAITING:
             return 0.0
