@@ -41,6 +41,10 @@ def show(x):
 
 PROGRAMS = """
 s.T
+BCOO.fromdense(m > 1)
+BCOO.fromdense(m > 1) @ w
+BCOO.fromdense(m > 1).sum(0)
+BCSR.fromdense(m > 1)
 s + s
 s - 2 * s
 s * 2

@@ -51,7 +51,7 @@ from saem.ops.linear import (
 from saem.ops.shape import broadcasted_iota
 from saem.refs.parts import add_rows, numpy_read, numpy_write, read, write
 
-# The arrays that references are outside traces: that module is built on this one.
+# What references are outside traces; that module is built on this one.
 arrays = lazy.later("saem.refs.arrays")
 
 
@@ -69,14 +69,14 @@ class OnRef(Primitive):
     touches_refs = True
     # Inside shard_map: a reference varies as what it holds, and so does what is read of it.
     types_varying = True
-    # Whether it belongs to what a linearization leaves for later, though all operands are known.
+    # Whether it belongs to the linear program of a linearization, though all operands are known.
     waits: ClassVar[Any] = False
 
     lower = absent("XLA has no references: a program is discharged (``refs.discharge``) before it "
                    "is lowered")
 
     def discharge(self, *args: Any) -> tuple[Sequence[Any], Any]:
-        """Do it to arrays: of the array behind the reference to the results and the new array."""
+        """Return the results and the new array, for the array that the reference holds."""
         raise NotImplementedError(f"{self.name}: discharge")
 
     def print_equation(self, eqn: Any, namer: Any) -> str | None:
@@ -91,7 +91,8 @@ class OnRef(Primitive):
 class NewRef(OnRef):
     """Make a reference to a new mutable array that holds ``x`` at first.
 
-    One made for ``tangents`` holds what waits in a linearization, whatever it begins with.
+    One made for ``tangents`` is part of the linear program of a linearization, even if ``x`` is
+    known.
     """
 
     memory_space: Any = None
@@ -180,7 +181,7 @@ class EmptyRef(OnRef):
 
 @primitive("freeze")
 class Freeze(OnRef):
-    """Give what a reference holds at its end."""
+    """End a reference and return the array that it holds."""
 
     effects = frozenset({OWN_REF, ReadEffect(0)})
 
@@ -246,7 +247,7 @@ def zeros_behind(aval: AbstractRef) -> Any:
 
 
 class OnPart(OnRef):
-    """An operation on the part that ``transforms`` mean, one after the other."""
+    """An operation on the part that ``transforms`` select, one after the other."""
 
     __slots__ = ()
     transforms: tuple[Indexer, ...]
@@ -303,8 +304,8 @@ class OnPart(OnRef):
 
     def batched(self, size: int, dim: int | None, operands: Sequence[Any],
                 dims: Sequence[int | None]) -> tuple[OnPart, list[Any], Layout]:
-        """Return this operation on a stack along ``dim``, its index operands, and how the stack of
-        parts lies compared with one part."""
+        """Return this operation on a stack along ``dim``, its index operands, and where the batch
+        axis of the result is."""
         made: list[Indexer] = []
         indices: list[Any] = []
         layout = Layout(dim, None)

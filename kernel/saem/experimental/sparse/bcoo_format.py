@@ -329,6 +329,8 @@ def bcoo_fromdense(mat: ArrayLike, *, nse: int | None = None, n_batch: int = 0, 
     if not sparse:  # there is one place: the first element fills it, the others are padding
         first = jnp.arange(nse) == 0
         data = masked(jnp.broadcast_to(first, data.shape[:n_batch + 1]), data)
+    if mat.dtype == bool:
+        data = data * 1  # elements of one place are added, which booleans cannot be
     return BCOO((data, indices), shape=mat.shape, indices_sorted=True, unique_indices=True)
 
 
