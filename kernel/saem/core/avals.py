@@ -258,7 +258,7 @@ def with_entries(like: Any, entries: Any, ndim: int) -> Any:
 def shifted_sharding(sharding: Any, before: tuple, after: tuple) -> Any:
     """Return the sharding of a value whose shape changed from ``before`` to ``after``.
 
-    With one axis more or fewer in front the others keep their entries; else the result is None.
+    With one axis more or fewer in front the others keep their entries; else there is none.
     """
     entries = sharding.spec._partitions
     if after[1:] == before:

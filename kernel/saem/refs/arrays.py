@@ -378,7 +378,7 @@ def empty_ref(ty: Any, memory_space: Any = None) -> Any:
 
 
 def freeze(ref: Any) -> Any:
-    """Return the final array that ``ref`` holds; ``ref`` must not be used afterwards."""
+    """Return what ``ref`` holds at last; use it no more."""
     if not isinstance(ref, Ref):
         located("freeze", ref, None)
     return bind(Freeze(), ref)
