@@ -706,7 +706,7 @@ export interface Failure {
 }
 
 /**
- * Panel → kernel, in the comm's open message: the version it speaks, and its locale (ko_KR).
+ * Panel → kernel, in the comm's open message: its schema's version, and its locale (ko_KR).
  */
 export interface Greeting {
   readonly type: "hello";

@@ -1,7 +1,7 @@
 """How is JupyterLab started for a learner: where, in which language, and how safely?
 
 The server listens on loopback only and keeps Jupyter's own token.  What we set (language, no news
-pop-ups, a window layout of its own) lives in ``.saem/`` inside the working folder and in the
+pop-ups, a window layout of its own) is in ``.saem/`` inside the working folder and in the
 environment of this one process; the learner's own Jupyter settings are neither read nor written
 here, and where they differ, they win.
 

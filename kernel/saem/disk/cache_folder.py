@@ -166,7 +166,7 @@ def read(path: Path, personal: bool) -> tuple[bytes, float]:
 
 
 def write(path: Path, data: bytes) -> None:
-    """Write a file so that it is there whole or not at all, whatever happens meanwhile.
+    """Write a file so that it is there whole or not at all, even if the process ends meanwhile.
 
     It may be read by those who may read its folder; a new folder is its owner's alone.
     """

@@ -2,7 +2,7 @@
 
 One mime bundle: plain text, and HTML that needs neither kernel nor network, so that nothing is
 lost when the notebook is saved and opened elsewhere.  A front end shows the richest it can.  The
-live widget is asked for by name (``saem.lens.live()``), since a widget's view dies with its kernel.
+live widget is asked for by name (``saem.lens.live()``), since a widget's view ends with its kernel.
 
 Read before: ``saem.lens.page``.  Read after: ``saem.lens.widget``.
 Invariant: a bundle always has ``text/plain`` and ``text/html`` (tests/lens/test_ipython.py).

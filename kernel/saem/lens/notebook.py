@@ -19,7 +19,7 @@ from saem.observe.schema import VERSION, GateRow, GatesModel
 
 
 def devices() -> views.View:
-    """Show where the notebook's arrays live, what moved between places, what was donated."""
+    """Show where the notebook's arrays are, what moved between places, what was donated."""
     shell = get_ipython()
     return views.devices({} if shell is None else magics.visible(shell))
 
@@ -55,7 +55,7 @@ class _Verdicts(html.parser.HTMLParser):
 
 
 def _rows(name: str, notebook: dict[str, Any]) -> Iterator[GateRow]:
-    """The gates of one notebook, each with the last that its outputs say of it."""
+    """The gates of one notebook, each with its latest state in the outputs."""
     latest: dict[str, dict[str, str]] = {}
     for cell in notebook["cells"]:
         for output in cell.get("outputs", ()):

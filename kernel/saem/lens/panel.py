@@ -77,7 +77,7 @@ class Panel:
         self._snapshot(comm)
 
     def received(self, comm: Any, message: dict[str, Any]) -> None:
-        """A panel asks for something."""
+        """Take in a request of the panel."""
         try:
             request: Request = from_json(Request, message["content"]["data"])
         except (SchemaError, KeyError, TypeError):

@@ -39,7 +39,7 @@ _MOST_CHIPS = 12
 _NO_BUNDLE = "export default { render({ el }) { el.textContent = 'make extension'; } };"
 
 
-# The views there are, so that they can speak another language.
+# The views that are shown, so that they can be shown in another language.
 _views: weakref.WeakSet[ViewWidget] = weakref.WeakSet()
 
 

@@ -14,7 +14,7 @@ ways; each way carries the hint that helps when it fails::
             assert seen.count == 1
 
 The first block that fails, by an assertion or by any other error of the learner's code, shows its
-hint.  No answer is stored: whatever behaves as asked is right.
+hint.  No answer is stored: every function that behaves as asked is right.
 
 Read before: ``saem.lesson.gates``, ``saem.lesson.judge``.  Read after: ``saem.lesson.render``.
 Invariant: a lesson without an answer runs to its end (tests/notebooks/test_exercise.py).

@@ -1,6 +1,6 @@
 """What is a predict gate, and when is a guess right?
 
-A gate is a question with a guess and a truth, each of which may come first.  It knows nothing of
+A gate is a question with a guess and a truth, each of which may come first.  It does not depend on
 notebooks; ``saem.lesson.screen``, which shows it, is called at every change.
 
 Read before: ``saem.lesson.judge``.  Read after: ``saem.lesson.predict``, ``saem.lesson.screen``.

@@ -1,7 +1,7 @@
-"""In which language does a lesson speak, and what does it say?
+"""In which language is a lesson shown, and where are its strings?
 
 The language is, in this order: what the notebook's setup cell gave to ``begin``; the environment
-variable ``SAEM_LANG``; English.  It is the same one that the lens speaks.  Strings of lessons are
+variable ``SAEM_LANG``; English.  The lens has the same one.  Strings of lessons are
 looked up in ``strings/<language>.json``, which ``saem l10n build`` writes from the PO files; what
 the gates themselves say is in ``observe.words``.
 
@@ -25,7 +25,7 @@ _language: str | None = None
 
 
 def begin(lesson: str, language: str | None = None) -> None:
-    """Say which lesson this notebook is, and in which language it and the lens speak.
+    """Say which lesson this notebook is, and in which language it and the lens are shown.
 
     Raises ValueError for a language that no lesson is written in.
     """

@@ -1,4 +1,4 @@
-"""Where do arrays live, what moved between places, and what was given away?
+"""Where are arrays, what moved between places, and what was donated?
 
 Arrays are those of the names one gives (a notebook's variables); transfers and donations are those
 the recorder saw.

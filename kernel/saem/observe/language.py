@@ -1,4 +1,4 @@
-"""Which language does a person read, and how is a number written for a person?
+"""In which language does Saem write for the user, and how does it write numbers?
 
 Read before: nothing.  Read after: ``saem.observe.messages``.
 Invariant: the chosen language is always one of ``LANGUAGES`` (tests/lens/test_messages.py).
@@ -53,7 +53,7 @@ def follow(locale: str) -> Language:
     return _choice.language
 
 
-# Called when the language changes: what is shown already can then speak it too.
+# Called when the language changes, so that what is shown already can be shown in it.
 when_changed: list[Callable[[Language], None]] = []
 
 
@@ -63,7 +63,7 @@ def _tell() -> None:
 
 
 def checked(language: str | None) -> Language:
-    """``language`` if it is one we speak, the chosen one if it is None.
+    """``language`` if it is one of ``LANGUAGES``, the chosen one if it is None.
 
     Raises: ValueError for any other language.
     """

@@ -1,9 +1,9 @@
 """Which PRNG key came from which, and was one used twice?
 
 Listens to ``KeyEvent``s and keeps a tree: a key made of a seed is a root, ``split`` and ``fold_in``
-give it children.  A key is known by its words, since equal words give equal numbers: a key has as
-many lives as it was made (run a cell again and its key lives again), each life allows one use, and
-a use beyond that is a reuse.
+give it children.  A key is identified by its words, since equal words give equal numbers.  It may
+be used as often as it was made (a cell that is run again makes its key again); a use beyond that is
+a reuse.
 
 Read before: ``saem.core.events`` (KeyEvent).  Read after: ``saem.observe.report``.
 Invariant: a snapshot is immutable, and memory is bounded by ``limit`` keys
@@ -22,12 +22,12 @@ _KEPT_USES = 32
 
 
 class _Key:
-    """One key while it is kept: where it came from, its lives and its uses."""
+    """One key while it is kept: where it came from, how often it was made, and its uses."""
 
     def __init__(self, node: KeyNode) -> None:
         self.node = node
-        self.lives = 0
-        self.spent = 0
+        self.times_made = 0
+        self.times_used = 0
         self.uses: list[KeyUse] = []
         self.children: dict[tuple[str, str], _Key] = {}
 
@@ -50,7 +50,7 @@ class Lineage:
         # The children of one split come one after another: of which split, those that came, and
         # whether it was allowed.
         self._splitting: tuple[object, ...] = ()
-        self._came: set[str] = set()
+        self._split_into: set[str] = set()
         self._allowed = True
 
     def clear(self) -> None:
@@ -66,16 +66,16 @@ class Lineage:
     def receive(self, event: KeyEvent) -> None:
         """Take in what happened to one key."""
         if event.action == "used":
-            self._spend(self._known(event.key), event, "used")
+            self._use(self._known(event.key), event, "used")
         elif event.action == "created":
-            self._make(event, "created", None).lives += 1
+            self._make(event, "created", None).times_made += 1
         elif event.action == "cloned":
             parent = self._known(event.parent or event.key)
-            parent.lives += 1
+            parent.times_made += 1
         elif event.action == "folded":
-            self._child(event, "folded", self._known(event.parent or "")).lives = 1
+            self._child(event, "folded", self._known(event.parent or "")).times_made = 1
         elif event.action == "returned":
-            self._child(event, "returned", self._known(event.parent or "")).lives += 1
+            self._child(event, "returned", self._known(event.parent or "")).times_made += 1
         elif event.action == "split":
             self._split(event)
         elif event.action == "reused":
@@ -84,18 +84,18 @@ class Lineage:
     def _split(self, event: KeyEvent) -> None:
         parent = self._known(event.parent or "")
         split = (event.thread, event.parent, event.caller)
-        if split != self._splitting or event.key in self._came:
-            self._allowed = self._spend(parent, event, "split")
-            self._splitting, self._came = split, set()
-        self._came.add(event.key)
+        if split != self._splitting or event.key in self._split_into:
+            self._allowed = self._use(parent, event, "split")
+            self._splitting, self._split_into = split, set()
+        self._split_into.add(event.key)
         child = self._child(event, "split", parent)
-        if self._allowed or not child.lives:
-            child.lives += 1
+        if self._allowed or not child.times_made:
+            child.times_made += 1
 
-    def _spend(self, key: _Key, event: KeyEvent, action: KeyAction) -> bool:
-        """Note a use; returns whether the key still had a life for it."""
-        key.spent += 1
-        allowed = key.spent <= max(key.lives, 1)
+    def _use(self, key: _Key, event: KeyEvent, action: KeyAction) -> bool:
+        """Note a use; returns whether the key was made often enough for it."""
+        key.times_used += 1
+        allowed = key.times_used <= max(key.times_made, 1)
         self._splitting = ()
         if len(key.uses) < _KEPT_USES:
             key.uses.append(KeyUse(action, self._places.place(event.caller), not allowed))
@@ -107,7 +107,7 @@ class Lineage:
         if key.uses and key.uses[-1].place == self._places.place(event.caller):
             last = key.uses[-1]
             key.uses[-1] = KeyUse(last.action, last.place, True)
-            key.spent = max(key.spent, key.lives + 1)
+            key.times_used = max(key.times_used, key.times_made + 1)
 
     def _known(self, words: str) -> _Key:
         """The newest key of these words; one of unknown origin if it was made before."""

@@ -1,4 +1,4 @@
-"""What does the lens say of a call that was traced, in English and in Korean?
+"""Which sentences describe a call that was traced, in English and in Korean?
 
 ``REASONS`` and ``HEADLINES`` are sentence templates, filled here in the kernel, so that no
 sentence is composed twice; fixed labels are in ``observe.words``.  Korean templates put values

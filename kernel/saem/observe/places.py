@@ -1,6 +1,6 @@
-"""Which line does a person call this position, and which function is *the same function*?
+"""How is a position named for the user, and which versions of a function are *one function*?
 
-The engine knows files.  In a notebook each run of a cell is compiled under a file name of its own,
+The engine has file names.  In a notebook each run of a cell is compiled under a name of its own,
 which means nothing to a person; ``saem.lens``, which sees the cells run, gives ``places`` the cell
 that a file name stands for.
 

@@ -1,7 +1,7 @@
 """What was traced and compiled in this process, function by function?
 
 The recorder listens to the engine's bus and joins the events of one call (miss, trace, lowering,
-compile) into one record.  Rows are functions as a person means them: versions of a redefined
+compile) into one record.  Rows are functions as the user means them: versions of a redefined
 function share a row.
 
 Read before: ``saem.core.events``, ``saem.observe.schema``, ``.reasons``.  Read after: ``.report``.
@@ -392,7 +392,7 @@ class Recorder:
         self._tell(row, record)
 
     def _operation_loaded(self, event: events.OperationLoaded) -> None:
-        """One mark on a row of its own stands for all operations that were found on disk."""
+        """All operations that were found on disk are one mark on a row of its own."""
         row = self._rows.get(OPERATIONS)
         if row is None:
             row = self._rows[OPERATIONS] = _Row(OPERATIONS, self._records)

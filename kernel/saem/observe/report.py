@@ -1,4 +1,4 @@
-"""How does a person ask what was compiled, and why?
+"""How can the user find out what was compiled, and why?
 
 ``history()`` gives everything recorded, ``explain(f)`` the last time that ``f`` was traced.  Both
 print as plain text in either language; ``saem.lens`` shows the same models with pictures.

@@ -1,4 +1,4 @@
-"""What does each line of a traced function see: numbers, or only types, and who is watching?
+"""What does each line of a traced function see: numbers, or only types, and transformed by what?
 
 While ``Xray`` is on, every function of the user's that runs under a trace is followed line by line
 (``sys.settrace``): after a line, the locals that it assigned are described.  Python's questions to

@@ -66,7 +66,7 @@ class Failure:
 
 @dataclasses.dataclass(frozen=True)
 class Greeting:
-    """Panel → kernel, in the comm's open message: the version it speaks, and its locale (ko_KR)."""
+    """Panel → kernel, in the comm's open message: its schema's version, and its locale (ko_KR)."""
 
     type: Literal["hello"]
     version: int
