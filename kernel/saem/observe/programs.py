@@ -38,7 +38,9 @@ _BRANCHES = re.compile(r"branch_computations=\{([^}]*)\}")
 _OP_NAME = re.compile(r'op_name="([^"]*)"')
 _TYPE = re.compile(r"\b(pred|[su]\d+|bf16|f\d+\w*|c\d+)\[([\d,]*)\]")
 _OPERAND = re.compile(r"%([\w.\-]+)")
+# Instructions that compute nothing, and those that run other computations.
 _SILENT = frozenset(("parameter", "constant", "tuple", "get-tuple-element", "bitcast"))
+_CONTROL = frozenset(("while", "conditional", "call"))
 _BYTES = {"pred": 1, "s4": 1, "u4": 1, "bf16": 2, "c64": 8, "c128": 16}
 # More distinct equations than this are not priced one by one.
 _PRICED = 300
@@ -130,6 +132,20 @@ def kernels(executable: Any) -> tuple[Kernel, ...]:
 
 
 def _kernels(text: str) -> list[Kernel]:
+    """The kernels of an optimised program that its entry runs, in loops and branches too."""
+    computations, entry = _computations(text)
+    types = {m.group(2): m.group(3) for body in computations.values() for m in body}
+    found: list[Kernel] = []
+    for match in _instructions(entry, computations, set()):
+        kind = match.group(4)
+        if kind not in _SILENT and kind not in _CONTROL:
+            inside = [m for c in _called(match.group(5)) for m in _below(c, computations)]
+            found.append(_kernel(match, kind, inside, types))
+    return found
+
+
+def _computations(text: str) -> tuple[dict[str, list[re.Match[str]]], str]:
+    """The instructions of each computation by its name, and the name of the entry."""
     computations: dict[str, list[re.Match[str]]] = {}
     entry, current = "", ""
     for line in text.splitlines():
@@ -140,27 +156,20 @@ def _kernels(text: str) -> list[Kernel]:
             entry = current if opened.group(1) else entry
         elif current and (instruction := _INSTRUCTION.match(line)):
             computations[current].append(instruction)
-    types = {m.group(2): m.group(3) for body in computations.values() for m in body}
-    found: list[Kernel] = []
-    seen: set[str] = set()
+    return computations, entry
 
-    def visit(name: str) -> None:
-        if name in seen:
-            return
-        seen.add(name)
-        for match in computations.get(name, ()):
-            kind, rest = match.group(4), match.group(5)
-            called = _called(rest)
-            if kind in ("while", "conditional", "call"):
-                for inner in called:
-                    visit(inner)
-            if kind in _SILENT or kind in ("while", "conditional", "call"):
-                continue
-            inside = [m for c in called for m in _below(c, computations)]
-            found.append(_kernel(match, kind, inside, types))
 
-    visit(entry)
-    return found
+def _instructions(name: str, computations: dict[str, list[re.Match[str]]], seen: set[str]
+                  ) -> Iterator[re.Match[str]]:
+    """Yield the instructions of a computation, those of loops and branches before the loop."""
+    if name in seen:
+        return
+    seen.add(name)
+    for match in computations.get(name, ()):
+        if match.group(4) in _CONTROL:
+            for inner in _called(match.group(5)):
+                yield from _instructions(inner, computations, seen)
+        yield match
 
 
 def _called(rest: str) -> list[str]:
