@@ -26,7 +26,7 @@ from saem.random.keys import (
     joined_shape,
     number,
     placed,
-    taker,
+    takes_any_key,
     used,
 )
 from saem.typing import Array, ArrayLike, DTypeLike, Shape
@@ -41,7 +41,7 @@ def two_keys(key: Any) -> tuple[Any, Any]:
 # -- bits ------------------------------------------------------------------------------------------
 
 
-@taker(2)
+@takes_any_key(2)
 def _bits(key, width, shape):
     return random_bits(key, width, shape)
 
@@ -90,17 +90,17 @@ def standard(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return unit_interval(key, shape, dtype, number(0, dtype), number(1, dtype))
 
 
-_standard = taker(2, same_rounding=True)(standard)
+_standard = takes_any_key(2, same_rounding=True)(standard)
 
 
-@taker(2, same_rounding=True)
+@takes_any_key(2, same_rounding=True)
 def _uniform(key, shape, dtype, low, high):
     return unit_interval(key, shape, dtype, low, high)
 
 
 def uniform(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None,
             minval: ArrayLike = 0.0, maxval: ArrayLike = 1.0, *, out_sharding: Any = None) -> Array:
-    """Return floats spread evenly over [minval, maxval).
+    """Return floats uniform over [minval, maxval).
 
     Raises: ValueError for a dtype that is not float.
 
@@ -128,7 +128,7 @@ def _clipped(x: Any, low: int, high: int) -> Any:
     return lax.min(high, lax.max(low, x))
 
 
-def even_integers(key: Any, shape: tuple[int, ...], dtype: Any, low: Any, high: Any) -> Any:
+def uniform_integers(key: Any, shape: tuple[int, ...], dtype: Any, low: Any, high: Any) -> Any:
     """Return integers in [low, high) of a dtype of 32 or 64 bits, of typed ``key``."""
     info = dtypes.iinfo(dtype)
     limit = min(int(info.max), int(dtypes.iinfo(aval_of(high).dtype).max))
@@ -153,20 +153,20 @@ def even_integers(key: Any, shape: tuple[int, ...], dtype: Any, low: Any, high: 
     return lax.add(low, offset)
 
 
-@taker(2)
+@takes_any_key(2)
 def _randint(key, shape, dtype, low, high):
     if dtypes.itemsize_bits(dtype) >= 32:
-        return even_integers(key, shape, dtype, low, high)
+        return uniform_integers(key, shape, dtype, low, high)
     info = dtypes.iinfo(dtype)
     wide = np.dtype("int32")
     low = _clipped(lax.convert_element_type(low, wide), int(info.min), int(info.max))
     high = _clipped(lax.convert_element_type(high, wide), int(info.min), int(info.max) + 1)
-    return lax.convert_element_type(even_integers(key, shape, wide, low, high), dtype)
+    return lax.convert_element_type(uniform_integers(key, shape, wide, low, high), dtype)
 
 
 def randint(key: ArrayLike, shape: Shape, minval: ArrayLike, maxval: ArrayLike,
             dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Array:
-    """Return integers spread evenly over minval, …, maxval - 1.
+    """Return integers uniform over minval, …, maxval - 1.
 
     Raises: TypeError for a dtype or bounds that are not integers.
 
@@ -211,7 +211,7 @@ def coins(key: Any, shape: tuple[int, ...], mode: str, p: Any) -> Any:
     return lax.lt(fine, lax.sub(p, first))
 
 
-_coins = taker(2, same_rounding=True)(coins)
+_coins = takes_any_key(2, same_rounding=True)(coins)
 
 
 def bernoulli(key: ArrayLike, p: ArrayLike = 0.5, shape: Shape | None = None, mode: str = "low", *,
@@ -257,7 +257,7 @@ def signs(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return lax.convert_element_type(found, dtype)
 
 
-_rademacher = taker(2)(signs)
+_rademacher = takes_any_key(2)(signs)
 
 
 def rademacher(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,

@@ -29,7 +29,7 @@ from saem.random.keys import (
     joined_shape,
     number,
     placed,
-    taker,
+    takes_any_key,
     used,
 )
 from saem.typing import Array, ArrayLike, DTypeLike, Shape
@@ -70,7 +70,7 @@ def standard_normal(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return lax.mul(number(np.sqrt(2), dtype), lax.erf_inv(even))
 
 
-_normal = taker(2, same_rounding=True)(standard_normal)
+_normal = takes_any_key(2, same_rounding=True)(standard_normal)
 
 
 def normal(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
@@ -91,7 +91,7 @@ def normal(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
     return _normal(key, as_shape(shape), dtype)
 
 
-@taker(2)
+@takes_any_key(2)
 def _truncated_normal(key, shape, dtype, lower, upper):
     lower, upper = (to_rank_of(x, shape, dtype) for x in (lower, upper))
     root = number(np.sqrt(2), dtype)
@@ -136,7 +136,7 @@ def lognormal(key: ArrayLike, sigma: ArrayLike = np.float32(1.0), shape: Shape |
     return _lognormal(key, shape, dtype, sigma)
 
 
-@taker(2)
+@takes_any_key(2)
 def _lognormal(key, shape, dtype, sigma):
     return lax.exp(lax.mul(standard_normal(key, shape, dtype), to_rank_of(sigma, shape, dtype)))
 
@@ -147,7 +147,7 @@ def standard_maxwell(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return lax.sqrt(lax.reduce_sum(lax.mul(corners, corners), (len(shape),)))
 
 
-_maxwell = taker(2)(standard_maxwell)
+_maxwell = takes_any_key(2)(standard_maxwell)
 
 
 def maxwell(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
@@ -160,7 +160,7 @@ def maxwell(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *
     return drawn(maxwell, _maxwell, key, shape, dtype, out_sharding)
 
 
-@taker(2)
+@takes_any_key(2)
 def _double_sided_maxwell(key, shape, dtype, loc, scale):
     first, second = two_keys(key)
     sided = lax.mul(signs(second, shape, dtype), standard_maxwell(first, shape, dtype))
@@ -192,7 +192,7 @@ def standard_exponential(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return lax.neg(lax.log1p(lax.neg(standard(key, shape, dtype))))
 
 
-_exponential = taker(2)(standard_exponential)
+_exponential = takes_any_key(2)(standard_exponential)
 
 
 def exponential(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
@@ -205,7 +205,7 @@ def exponential(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = Non
     return drawn(exponential, _exponential, key, shape, dtype, out_sharding)
 
 
-@taker(2)
+@takes_any_key(2)
 def _laplace(key, shape, dtype):
     even = unit_interval(key, shape, dtype, above_minus_one(dtype), number(1, dtype))
     return lax.mul(lax.sign(even), lax.log1p(lax.neg(lax.abs(even))))
@@ -221,7 +221,7 @@ def laplace(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *
     return drawn(laplace, _laplace, key, shape, dtype, out_sharding)
 
 
-@taker(2)
+@takes_any_key(2)
 def _logistic(key, shape, dtype):
     even = unit_interval(key, shape, dtype, least_normal(dtype), number(1, dtype))
     return lax.sub(lax.log(even), lax.log1p(lax.neg(even)))
@@ -237,7 +237,7 @@ def logistic(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, 
     return drawn(logistic, _logistic, key, shape, dtype, out_sharding)
 
 
-@taker(2)
+@takes_any_key(2)
 def _cauchy(key, shape, dtype):
     even = unit_interval(key, shape, dtype, number(dtypes.finfo(dtype).eps, dtype),
                          number(1, dtype))
@@ -247,7 +247,7 @@ def _cauchy(key, shape, dtype):
 
 def cauchy(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
            out_sharding: Any = None) -> Array:
-    """Return Cauchy numbers: tangents of an even angle.
+    """Return Cauchy numbers: tangents of a uniform angle.
 
     >>> jax.random.cauchy(jax.random.key(0), (2,)).shape
     (2,)
@@ -268,7 +268,7 @@ def standard_gumbel(key: Any, shape: tuple[int, ...], dtype: Any, mode: str) -> 
     return lax.neg(lax.log(lax.neg(lax.log1p(lax.neg(even)))))
 
 
-_gumbel = taker(3)(standard_gumbel)
+_gumbel = takes_any_key(3)(standard_gumbel)
 
 
 def gumbel(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None,
@@ -289,7 +289,7 @@ def gumbel(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None,
     return _gumbel(key, as_shape(shape), dtype, mode)
 
 
-@taker(2)
+@takes_any_key(2)
 def _pareto(key, shape, dtype, b):
     return lax.exp(lax.div(standard_exponential(key, shape, dtype), to_rank_of(b, shape, dtype)))
 
@@ -304,7 +304,7 @@ def pareto(key: ArrayLike, b: ArrayLike, shape: Shape | None = None, dtype: DTyp
     return drawn(pareto, _pareto, key, shape, dtype, out_sharding, b)
 
 
-@taker(2)
+@takes_any_key(2)
 def _weibull_min(key, shape, dtype, scale, concentration):
     even = standard(key, shape, dtype)
     base = lax.neg(lax.log1p(lax.neg(even)))
@@ -330,7 +330,7 @@ def weibull_min(key: ArrayLike, scale: ArrayLike, concentration: ArrayLike, shap
     return _weibull_min(key, shape, dtype, scale, concentration)
 
 
-@taker(2)
+@takes_any_key(2)
 def _rayleigh(key, shape, dtype, scale):
     even = standard(key, shape, dtype)
     tail = lax.mul(lax.log(even), number(-2, dtype))
@@ -347,7 +347,7 @@ def rayleigh(key: ArrayLike, scale: ArrayLike, shape: Shape | None = None,
     return drawn(rayleigh, _rayleigh, key, shape, dtype, out_sharding, scale)
 
 
-@taker(2)
+@takes_any_key(2)
 def _triangular(key, shape, dtype, left, mode, right):
     left, mode, right = (to_rank_of(x, shape, dtype) for x in (left, mode, right))
     peak = lax.div(lax.sub(mode, left), lax.sub(right, left))
@@ -370,7 +370,7 @@ def triangular(key: ArrayLike, left: ArrayLike, mode: ArrayLike, right: ArrayLik
     return drawn(triangular, _triangular, key, shape, dtype, out_sharding, left, mode, right)
 
 
-@taker(2)
+@takes_any_key(2)
 def _wald(key, shape, dtype, mean):
     first, second = two_keys(key)
     mean = to_rank_of(mean, shape, dtype)

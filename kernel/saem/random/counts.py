@@ -36,7 +36,7 @@ from saem.random.keys import (
     key_impl,
     number,
     placed,
-    taker,
+    takes_any_key,
     used,
 )
 from saem.typing import Array, ArrayLike, DTypeLike, Shape
@@ -59,7 +59,7 @@ def check_real(name: str, p: Any, error: type[errors.Explained]) -> None:
             f"{aval_of(p).dtype.name}.", advice="Complex numbers have no order: use p.real.")
 
 
-def some(x: Any) -> Any:
+def any_true(x: Any) -> Any:
     """Return whether any of ``x`` is true."""
     return lax.reduce_or(x, tuple(range(aval_of(x).ndim)))
 
@@ -73,7 +73,7 @@ def where(condition: Any, yes: Any, no: float) -> Any:
 
 
 def waited_poisson(key: Any, rate: Any, dtype: Any) -> Any:
-    """Return how many even numbers it takes until their product falls below exp(-rate)."""
+    """Return how many uniform numbers it takes until their product falls below exp(-rate)."""
     shape, part = aval_of(rate).shape, aval_of(rate).dtype
 
     def draw(state: Any) -> Any:
@@ -83,7 +83,7 @@ def waited_poisson(key: Any, rate: Any, dtype: Any) -> Any:
         return count, key, total + lax.log(standard(now, shape, part))
 
     start = (lax.full(shape, 0, dtype), key, lax.full_like(rate, 0))
-    return lax.while_loop(lambda s: some(s[2] > -rate), draw, start)[0] - 1
+    return lax.while_loop(lambda s: any_true(s[2] > -rate), draw, start)[0] - 1
 
 
 def rejected_poisson(key: Any, rate: Any, dtype: Any) -> Any:
@@ -110,11 +110,11 @@ def rejected_poisson(key: Any, rate: Any, dtype: Any) -> Any:
         return lax.select(taken, k, out), accepted | taken, key
 
     start = (lax.full_like(rate, -1), lax.full(shape, False, bool), key)
-    out = lax.while_loop(lambda s: some(~s[1]), attempt, start)[0]
+    out = lax.while_loop(lambda s: any_true(~s[1]), attempt, start)[0]
     return lax.convert_element_type(out, dtype)
 
 
-@taker(2)
+@takes_any_key(2)
 def _poisson(key, shape, dtype, rate):
     rate = everywhere(rate, shape, np.dtype("float32"))  # whatever its dtype
     small = (rate != rate) | (rate < 10)
@@ -163,10 +163,10 @@ def waited_binomial(key: Any, n: Any, log_miss: Any) -> Any:
         return count, passed + wait, key
 
     start = (lax.full_like(n, 0), lax.full_like(n, 0), key)
-    return lax.while_loop(lambda s: some(s[1] <= n), draw, start)[0] - 1
+    return lax.while_loop(lambda s: any_true(s[1] <= n), draw, start)[0] - 1
 
 
-def stirling_rest(k: Any) -> Any:
+def stirling_remainder(k: Any) -> Any:
     """Return what Stirling's formula lacks of log k!."""
     low = lax.clamp(number(0, aval_of(k).dtype), k, number(9, aval_of(k).dtype))
     square = (low + 1) * (low + 1)
@@ -201,13 +201,13 @@ def rejected_binomial(key: Any, n: Any, p: Any) -> Any:
         height = ((mode + 0.5) * lax.log((mode + 1) / (odds * (n - mode + 1)))
                   + (n + 1) * lax.log((n - mode + 1) / (n - k + 1))
                   + (k + 0.5) * lax.log(odds * (n - k + 1) / (k + 1))
-                  + stirling_rest(mode) + stirling_rest(n - mode)
-                  - stirling_rest(k) - stirling_rest(n - k))
+                  + stirling_remainder(mode) + stirling_remainder(n - mode)
+                  - stirling_remainder(k) - stirling_remainder(n - k))
         taken = quick | (~refused & (v <= height))
         return lax.select(taken, k, out), accepted | taken, key
 
     start = (lax.full_like(n, -1), lax.full(shape, False, bool), key)
-    return lax.while_loop(lambda s: some(~s[1]), attempt, start)[0]
+    return lax.while_loop(lambda s: any_true(~s[1]), attempt, start)[0]
 
 
 def binomials(key: Any, n: Any, p: Any) -> Any:
@@ -232,7 +232,7 @@ def binomials(key: Any, n: Any, p: Any) -> Any:
     return lax.select(likely & ~bad & ~endless, n - out, out)
 
 
-@taker(2)
+@takes_any_key(2)
 def _binomial(key, shape, dtype, n, p):
     part = dtypes.to_inexact(aval_of(p).dtype)  # the precision is that of p
     out = binomials(key, everywhere(n, shape, part), everywhere(p, shape, part))
@@ -252,7 +252,7 @@ def binomial(key: Array, n: ArrayLike, p: ArrayLike, shape: Shape | None = None,
     return _binomial(key, shape, dtype, n, p)
 
 
-@taker(3)
+@takes_any_key(3)
 def _multinomial(key, shape, dtype, unroll, n, p):
     part = dtypes.to_inexact(join_types((n, p))[0])
     last = len(shape) - 1

@@ -20,7 +20,7 @@ from saem.core.avals import aval_of
 from saem.core.dimensions import is_static
 from saem.ops.random_bits import random_bits
 from saem.ops.shape import canonical_axis
-from saem.random.basic import check_mode, even_integers, standard, two_keys
+from saem.random.basic import check_mode, standard, two_keys, uniform_integers
 from saem.random.continuous import standard_gumbel, to_rank_of
 from saem.random.keys import (
     as_dtype,
@@ -28,7 +28,7 @@ from saem.random.keys import (
     joined_shape,
     number,
     placed,
-    taker,
+    takes_any_key,
     used,
 )
 from saem.typing import Array, ArrayLike, DTypeLike, Shape
@@ -68,12 +68,12 @@ def shuffled(key: Any, x: Any, axis: int) -> Any:
     return x
 
 
-@taker(2)
+@takes_any_key(2)
 def _permuted_range(key, n, dtype):
     return shuffled(key, lax.iota(dtype, n), 0)
 
 
-@taker(2)
+@takes_any_key(2)
 def _permutation(key, axis, independent, x):
     shape = aval_of(x).shape
     if independent or len(shape) == 1:
@@ -125,12 +125,12 @@ def first_at_least(sums: Any, wanted: Any) -> Any:
     return lax.convert_element_type(high, I32)
 
 
-@taker(5)
+@takes_any_key(5)
 def _choice(key, n, shape, replace, axis, mode, a, p):
     draws = math.prod(shape)
     if p is None and replace:
         zero, end = (number(v, dtypes.default_dtype(int)) for v in (0, n))
-        places = even_integers(key, shape, dtypes.default_dtype(int), zero, end)
+        places = uniform_integers(key, shape, dtypes.default_dtype(int), zero, end)
     elif p is None:
         order = shuffled(key, lax.iota(dtypes.default_dtype(int), n), 0)
         places = lax.slice(order, (0,), (draws,))
@@ -217,18 +217,18 @@ def _largest(scores, shape, axis, logits):
     return lax.argmax(scores, _place(axis, shape, logits), dtypes.default_dtype(int))
 
 
-@taker(3)
+@takes_any_key(3)
 def _categorical(key, shape, axis, mode, logits):
     return _largest(_scores(key, shape, axis, mode, logits), shape, axis, logits)
 
 
-_apart = taker(3, called="categorical")(_scores)
+_apart = takes_any_key(3, called="categorical")(_scores)
 # From this many scores on they are an array of their own outside of programs: XLA on CPU draws
 # number by number inside the search for a maximum, in four times the time.
 _MANY = 4096
 
 
-@taker(3)
+@takes_any_key(3)
 def _categorical_without(key, shape, axis, mode, logits):
     dtype, whole = aval_of(logits).dtype, aval_of(logits).shape
     sample = len(shape) - (len(whole) - 1)
@@ -300,7 +300,7 @@ def _shapes_joined(logits: Any, axis: int, shape: Shape | None, replace: bool
     return shape, logits
 
 
-@taker(2)
+@takes_any_key(2)
 def _geometric(key, shape, dtype, p):
     part = aval_of(p).dtype
     even = standard(key, shape, part)

@@ -43,7 +43,7 @@ from saem.random.keys import (
     joined_shape,
     number,
     placed,
-    taker,
+    takes_any_key,
     used,
 )
 from saem.transform.mapping import vmap
@@ -63,7 +63,7 @@ def keys_of(key: Any, count: int) -> list[Any]:
 def one_gamma(key: Any, alpha: Any, log_space: bool) -> Any:
     """Return one gamma variate of the scalar ``alpha`` (or its logarithm) of a typed key.
 
-    Below 1 a variate of alpha + 1 is made, and shrunk by a power of an even number.
+    Below 1 a variate of alpha + 1 is made, and made smaller by a power of a uniform number.
     """
     dtype = aval_of(alpha).dtype
     third = number(1 / 3, dtype)
@@ -177,7 +177,7 @@ def gammas(key: Any, shape: tuple[int, ...], dtype: Any, log_space: bool, alpha:
     return bind(RandomGamma(log_space, config.threefry_partitionable.value), key, alpha)
 
 
-_gamma = taker(3)(gammas)
+_gamma = takes_any_key(3)(gammas)
 
 
 def gamma(key: ArrayLike, a: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None,
@@ -211,7 +211,7 @@ def loggamma(key: ArrayLike, a: ArrayLike, shape: Shape | None = None,
 # -- quotients of gammas ---------------------------------------------------------------------------
 
 
-@taker(2)
+@takes_any_key(2)
 def _beta(key, shape, dtype, a, b):
     first, second = two_keys(key)
     log_x, log_y = gammas(first, shape, dtype, True, a), gammas(second, shape, dtype, True, b)
@@ -230,7 +230,7 @@ def beta(key: ArrayLike, a: ArrayLike, b: ArrayLike, shape: Shape | None = None,
     return drawn(beta, _beta, key, shape, dtype, out_sharding, a, b)
 
 
-@taker(2)
+@takes_any_key(2)
 def _dirichlet(key, shape, dtype, alpha):
     logs = gammas(key, shape, dtype, True, alpha)
     last = len(shape) - 1
@@ -272,7 +272,7 @@ def chisquares(key: Any, shape: tuple[int, ...], dtype: Any, df: Any) -> Any:
     return lax.exp(gammas(key, shape, dtype, True, half)) * number(2, dtype)
 
 
-_chisquare = taker(2)(chisquares)
+_chisquare = takes_any_key(2)(chisquares)
 
 
 def chisquare(key: ArrayLike, df: ArrayLike, shape: Shape | None = None,
@@ -285,7 +285,7 @@ def chisquare(key: ArrayLike, df: ArrayLike, shape: Shape | None = None,
     return drawn(chisquare, _chisquare, key, shape, dtype, out_sharding, df)
 
 
-@taker(2)
+@takes_any_key(2)
 def _t(key, shape, dtype, df):
     first, second = two_keys(key)
     normal = standard_normal(first, shape, dtype)
@@ -304,7 +304,7 @@ def t(key: ArrayLike, df: ArrayLike, shape: Shape | None = None, dtype: DTypeLik
     return drawn(t, _t, key, shape, dtype, out_sharding, df)
 
 
-@taker(2)
+@takes_any_key(2)
 def _f(key, shape, dtype, dfnum, dfden):
     second, first = two_keys(key)
     dfnum, dfden = (lax.convert_element_type(x, dtype) for x in (dfnum, dfden))
@@ -333,7 +333,7 @@ def generalized_normals(key: Any, shape: tuple[int, ...], dtype: Any, p: Any) ->
     return signs(second, shape, dtype) * gammas(first, shape, dtype, False, inverse) ** inverse
 
 
-@taker(2)
+@takes_any_key(2)
 def _generalized_normal(key, shape, dtype, p):
     return generalized_normals(key, shape, dtype, jnp.asarray(p))
 
@@ -353,7 +353,7 @@ def generalized_normal(key: ArrayLike, p: float, shape: Shape = (), dtype: DType
     return _generalized_normal(key, shape, dtype, p)
 
 
-@taker(3)
+@takes_any_key(3)
 def _ball(key, d, shape, dtype, p):
     first, second = two_keys(key)
     p = jnp.asarray(p)
@@ -366,7 +366,7 @@ def _ball(key, d, shape, dtype, p):
 
 def ball(key: ArrayLike, d: int, p: float = 2, shape: Shape = (), dtype: DTypeLike | None = None, *,
          out_sharding: Any = None) -> Any:
-    """Return points spread evenly over the ball of ``d`` dimensions in the norm ``p``.
+    """Return points uniform over the ball of ``d`` dimensions in the norm ``p``.
 
     Shapes: [*shape d]; an array ``p`` broadcasts to it.
     Raises: TypeError if ``d`` is not an integer.

@@ -37,7 +37,7 @@ class Use(NamedTuple):
         return f"{self.by}{at(self.source)}"
 
 
-class Birth(NamedTuple):
+class Creation(NamedTuple):
     """How keys of one family were made: by what, how many, and where in user code."""
 
     action: str
@@ -139,7 +139,7 @@ class _Follower:
         self.fresh_numbers = itertools.count()
         self.known: dict[Any, int] = {}
         self.starts: list[int] = []
-        self.births: list[tuple[Birth, int | None]] = []
+        self.creations: list[tuple[Creation, int | None]] = []
         self.count = 0
         self.used: dict[int, Use] = {}
         self.refusals: list[Refusal] = []
@@ -156,14 +156,14 @@ class _Follower:
         self.starts.append(self.count)
         self.count += keys.size
         above = int(parent.flat[0]) if parent is not None and parent.size else None
-        self.births.append((Birth(action, shape, where), above))
+        self.creations.append((Creation(action, shape, where), above))
         return keys
 
     def path(self, key: int) -> list[str]:
-        at_birth = bisect.bisect_right(self.starts, key) - 1
-        birth, parent = self.births[at_birth]
+        number = bisect.bisect_right(self.starts, key) - 1
+        creation, parent = self.creations[number]
         above = self.path(parent) if parent is not None else []
-        return [*above, birth.text(key - self.starts[at_birth])]
+        return [*above, creation.text(key - self.starts[number])]
 
     def unknown(self, aval: Any, action: str = "a key of a call", parent: Any = None,
                 where: Any = None) -> Value:
@@ -230,7 +230,7 @@ class _Follower:
             return Origin(homes[0][0], places, mask, first)
         above = keys[0] if keys else None
         while above is not None and above not in owner:
-            above = self.births[bisect.bisect_right(self.starts, above) - 1][1]
+            above = self.creations[bisect.bisect_right(self.starts, above) - 1][1]
         return Origin(owner[above][0] if above is not None else None, None, mask, first)
 
     def run(self, jaxpr: Jaxpr, given: Sequence[Value]) -> list[Value]:

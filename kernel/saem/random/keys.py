@@ -281,7 +281,7 @@ def _single(name: str, key: Any) -> None:
             advice=f"jax.vmap(jax.random.{name})(keys), or take one of the keys: keys[0].")
 
 
-def taker(statics: int = 0, gives_keys: bool = False, same_rounding: bool = False,
+def takes_any_key(statics: int = 0, gives_keys: bool = False, same_rounding: bool = False,
           called: str = "") -> Callable[[Callable], Callable]:
     """Make ``fun(key, *statics, *operands)`` on a typed key a function on any single key.
 
@@ -378,12 +378,12 @@ def used(key: Any) -> None:
         reuse.sampled(key)
 
 
-@taker(1, gives_keys=True)
+@takes_any_key(1, gives_keys=True)
 def _split(key: Any, shape: tuple[int, ...]) -> Any:
     return random_split(key, shape)
 
 
-@taker(gives_keys=True)
+@takes_any_key(gives_keys=True)
 def _fold_in(key: Any, data: Any) -> Any:
     return random_fold_in(key, convert_element_type(data, U32))
 

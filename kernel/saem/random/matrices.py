@@ -17,7 +17,7 @@ from saem.core import dtypes, errors, promotion
 from saem.numpy import linalg
 from saem.numpy.promote import check_arraylike
 from saem.random.continuous import standard_normal
-from saem.random.keys import as_shape, float_dtype, placed, taker, used
+from saem.random.keys import as_shape, float_dtype, placed, takes_any_key, used
 from saem.typing import Array, ArrayLike, DTypeLike, Shape
 
 
@@ -75,7 +75,7 @@ def _shape_of_vectors(mean: Array, cov: Array, shape: Shape | None) -> tuple[int
     return shape
 
 
-@taker(3)
+@takes_any_key(3)
 def _multivariate_normal(key, shape, dtype, method, mean, cov):
     sample = standard_normal(key, (*shape, mean.shape[-1]), dtype)
     moved = jnp.einsum("...ij,...j->...i", _root(cov, method), sample)
@@ -117,7 +117,7 @@ def orthogonal(key: ArrayLike, n: int, shape: Shape = (), dtype: DTypeLike | Non
     return _orthogonal(key, as_shape(shape), dtype, n, m)
 
 
-@taker(4)
+@takes_any_key(4)
 def _orthogonal(key, shape, dtype, n, m):
     q, r = linalg.qr(standard_normal(key, (*shape, max(n, m), min(n, m)), dtype))
     d = jnp.diagonal(r, axis1=-2, axis2=-1)

@@ -23,7 +23,7 @@ from saem.core.events import KeyEvent, bus
 from saem.core.jaxpr import ClosedJaxpr
 from saem.core.trace import Tracer, eval_trace, state
 from saem.ops.keys import PRNGKeyArray, key_watch
-from saem.random.key_flow import Birth, Flow, Use, flow_of, how_to_avoid
+from saem.random.key_flow import Creation, Flow, Use, flow_of, how_to_avoid
 from saem.transform import staging
 
 # Of one array of keys, so many are published.
@@ -33,10 +33,10 @@ MOST_PUBLISHED = 64
 class Family:
     """Keys that were made together: how, of which key, where; and the uses of each, by place."""
 
-    __slots__ = ("birth", "parent", "parent_place", "uses")
+    __slots__ = ("creation", "parent", "parent_place", "uses")
 
-    def __init__(self, birth: Birth, parent: Family | None, parent_place: int):
-        self.birth = birth
+    def __init__(self, creation: Creation, parent: Family | None, parent_place: int):
+        self.creation = creation
         self.parent = parent
         self.parent_place = parent_place
         self.uses: dict[int, Use] = {}
@@ -44,18 +44,18 @@ class Family:
     def path(self, place: int) -> list[str]:
         """Return the line of descent of the key at ``place``, oldest first."""
         above = self.parent.path(self.parent_place) if self.parent is not None else []
-        return [*above, self.birth.text(place)]
+        return [*above, self.creation.text(place)]
 
 
 def family_of(keys: PRNGKeyArray) -> tuple[Family, np.ndarray]:
     """Return the family of ``keys`` and the place of each in it."""
     family = getattr(keys, "_family", None)
     if family is None:
-        return born(keys, "a key made earlier", None, where=None)
+        return begin_family(keys, "a key made earlier", None, where=None)
     return family, keys._places
 
 
-def born(keys: PRNGKeyArray, action: str, parent: Any, *, where: Any = 0
+def begin_family(keys: PRNGKeyArray, action: str, parent: Any, *, where: Any = 0
          ) -> tuple[Family, np.ndarray]:
     """Begin the family of new ``keys``, made by ``action`` of ``parent``."""
     where = source.capture() if where == 0 else where
@@ -63,7 +63,7 @@ def born(keys: PRNGKeyArray, action: str, parent: Any, *, where: Any = 0
     if type(parent) is PRNGKeyArray:
         above, places = family_of(parent)
         place = int(places.flat[0]) if places.size else 0
-    keys._family = Family(Birth(action, keys.shape, where), above, place)
+    keys._family = Family(Creation(action, keys.shape, where), above, place)
     keys._places = np.arange(math.prod(keys.shape)).reshape(keys.shape)
     return keys._family, keys._places
 
@@ -115,7 +115,7 @@ def created(keys: Any, action: str) -> None:
     if bus.active:
         publish("created", keys, None)
     if type(keys) is PRNGKeyArray:
-        born(keys, action, None)
+        begin_family(keys, action, None)
 
 
 def derived(action: str, key: Any, make: Callable[[], Any]) -> Any:
@@ -130,7 +130,7 @@ def derived(action: str, key: Any, make: Callable[[], Any]) -> Any:
         use(key, ..., "random_split", 0, Use(name, source.capture()))
     made = make()
     if type(made) is PRNGKeyArray:
-        born(made, name, key)
+        begin_family(made, name, key)
     if bus.active:
         publish(action, made, key)
     return made
@@ -145,7 +145,7 @@ def applied(prim: Any, call: Callable[..., Any], keys: Any, *more: Any) -> Any:
         use(keys, ..., prim.name, 0, Use(prim.name, source.capture()))
     out = call(keys, *more)
     if action != "used":
-        born(out, action.removesuffix("ed"), keys)
+        begin_family(out, action.removesuffix("ed"), keys)
     if bus.active:
         publish(action, keys if action == "used" else out, keys)
     return out
@@ -204,7 +204,7 @@ def _returned(flow: Flow, given: Sequence[Any], outs: Sequence[Any], name: str) 
             family, places = family_of(parent)
             out._family, out._places = family, places.reshape(-1)[origin.places]
             continue
-        family, places = born(out, f"returned by {name}", parent)
+        family, places = begin_family(out, f"returned by {name}", parent)
         family.uses.update(dict.fromkeys(places[origin.used].tolist(), origin.first))
         if bus.active:
             publish("returned" if type(parent) is PRNGKeyArray else "created", out, parent)
