@@ -31,8 +31,8 @@ class TokenDType(dtypes.ExtendedDType):
 
     type = dtypes.extended
     name = "token"
-    itemsize = 1
     physical = ((), np.dtype(bool))
+    tangent = dtypes.float0
 
     def wrap(self, base: Any) -> Token:
         """Return the token held by ``base``."""
