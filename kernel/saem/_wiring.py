@@ -30,7 +30,6 @@ from saem.core.events import bus
 from saem.core.refs import AbstractRef, is_ref
 from saem.core.trace import Tracer, eval_trace
 from saem.jit import decorator, jitted
-from saem.jit.call import JitCall
 from saem.numpy.methods import LATER_METHODS, METHODS, PROPERTIES
 from saem.numpy.operators import OPERATORS
 from saem.ops.extended import EArray
@@ -39,7 +38,6 @@ from saem.placement import transfer_guards
 from saem.placement.layouts import Format, place_of_struct
 from saem.placement.meshes import mesh_context
 from saem.placement.shardings import unsharded
-from saem.transform.staging import trace_flat
 
 # Evaluation outside traces needs the compiler; the trace context comes before it.
 eval_trace.process = apply_primitive  # type: ignore[method-assign]
@@ -58,7 +56,9 @@ ShapedArray.unsharded = unsharded
 random_bits: Any = lazy.later("saem.ops.random_bits")
 KeyDType.filled = lambda dtype, shape, word: random_bits.keys_filled(dtype, shape, word)
 ExtendedDType.wrap = lambda dtype, base: EArray(base, dtype)
-ExtendedDType.addition = lambda dtype, aval: JitCall(trace_flat(
+calls: Any = lazy.later("saem.jit.call")
+staging: Any = lazy.later("saem.transform.staging")
+ExtendedDType.addition = lambda dtype, aval: calls.JitCall(staging.trace_flat(
     lambda *xs: [dtype._rules.add(dtype, *xs)], [aval, aval], name="add"), "add")
 # While a listener counts hits, a setting keeps calls from C++, which would answer them unseen.
 bus.when_hits_change = lambda hits: config.counting_hits.set_global(hits or None)

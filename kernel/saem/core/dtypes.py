@@ -95,7 +95,7 @@ class ExtendedDType:
 
     type: type
     name: str
-    _rules: Any
+    _rules: Any = None
     # The value that an array holds, and the operation that adds two tangents of an aval.  Set by
     # ``_wiring``, since types come before arrays and operations.
     wrap: Callable[[Any], Any]
@@ -115,8 +115,8 @@ class ExtendedDType:
 
     @property
     def tangent(self) -> DType:
-        """The dtype of derivatives with respect to values of this one."""
-        return self._rules.tangent_dtype(self)
+        """The dtype of derivatives with respect to values of this one; without rules, none."""
+        return float0 if self._rules is None else self._rules.tangent_dtype(self)
 
     def held(self, value: Any) -> Any:
         """Return the array that holds ``value``."""

@@ -32,7 +32,6 @@ class TokenDType(dtypes.ExtendedDType):
     type = dtypes.extended
     name = "token"
     physical = ((), np.dtype(bool))
-    tangent = dtypes.float0
 
     def wrap(self, base: Any) -> Token:
         """Return the token held by ``base``."""

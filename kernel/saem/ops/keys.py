@@ -83,7 +83,6 @@ class KeyDType(dtypes.ExtendedDType):
     kind = "V"
     name = property(lambda self: f"key<{self.impl.tag}>")
     physical = property(lambda self: (self.impl.key_shape, np.dtype("uint32")))
-    tangent = dtypes.float0
 
     def __init__(self, impl: Generator):
         self.impl = impl
