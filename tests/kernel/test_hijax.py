@@ -1,9 +1,245 @@
-"""Do the names of hijax let libraries define their classes, and refuse to compute?"""
+"""Do operations that a program defines in Python mean what they mean on JAX (``hijax``)?
 
+Read before: ``both.py``, ``saem.experimental.hijax.vjp_primitive``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
 import pytest
 
 import saem as jax
+from saem import lax
+from saem import numpy as jnp
+from saem.core.infer import check_jaxpr
+from saem.core.jaxpr import evaluate
 from saem.experimental import hijax
+
+# An operation whose derivatives show by their factors which rule gave them, and one on pytrees.
+DEFINITIONS = '''
+from jax.experimental.hijax import VJPHiPrimitive, Zero, instantiate_zeros
+calls = []
+
+class Mul(VJPHiPrimitive):
+    def __init__(self, x, k=2):
+        self.in_avals, self.out_aval, self.params = (x, x), x, {"k": k}
+        super().__init__()
+    def expand(self, x, y):
+        return x * y * self.k
+    def vjp_fwd(self, nzs_in, x, y):
+        calls.append(("fwd", nzs_in))
+        return self(x, y), (x, y)
+    def vjp_bwd_retval(self, res, ct):
+        return ct * res[1] * 10, ct * res[0] * 100
+    def jvp(self, primals, tangents):
+        calls.append(("jvp", [isinstance(t, Zero) for t in tangents]))
+        (x, y), (tx, ty) = primals, map(instantiate_zeros, tangents)
+        return self(x, y), tx * y * 1000 + ty * x * 10000
+    def lin(self, nzs_in, x, y):
+        calls.append(("lin", nzs_in))
+        return self(x, y), (x, y)
+    def linearized(self, res, *tangents):
+        tx, ty = map(instantiate_zeros, tangents)
+        return tx * res[1] * 3 + ty * res[0] * 7
+    def batch(self, axis_data, args, dims):
+        x, y = args
+        if dims[0] is None:
+            return Mul(jax.typeof(y), self.k)(jnp.broadcast_to(x, y.shape), y), dims[1]
+        return Mul(jax.typeof(x), self.k)(x, jnp.broadcast_to(y, x.shape)), dims[0]
+
+class Tree(VJPHiPrimitive):
+    def __init__(self, x):
+        self.in_avals, self.params = ({"a": x, "b": (x, x)}, x), {}
+        self.out_aval = {"s": x, "t": [x, x]}
+        super().__init__()
+    def expand(self, d, y):
+        return {"s": d["a"] + d["b"][0], "t": [d["b"][1] * y, d["a"] * 2]}
+    def vjp_fwd(self, nzs_in, d, y):
+        calls.append(nzs_in)
+        return self(d, y), (d, {"y": y})
+    def vjp_bwd(self, res, ct, d, y):
+        d["a"].accum(instantiate_zeros(ct["s"]) * 5)
+        y.accum(instantiate_zeros(ct["t"][0]) * res[1]["y"])
+        y.accum(instantiate_zeros(ct["s"]))
+    def batch_dim_rule(self, axis_data, dims):
+        return {"s": 0, "t": [0, 0]}
+
+class Returning(Tree):
+    vjp_bwd = VJPHiPrimitive.vjp_bwd
+    def vjp_bwd_retval(self, res, ct):
+        s, t = instantiate_zeros(ct["s"]), instantiate_zeros(ct["t"][0])
+        return {"a": s * 5, "b": (None, t)}, t * res[1]["y"] + s
+
+class Linear(VJPHiPrimitive):
+    def __init__(self, x):
+        self.in_avals, self.out_aval, self.params = (x, x), x, {}
+        super().__init__()
+    def expand(self, c, x):
+        return c * x
+    def transpose(self, ct, c, x):
+        x.accum(ct * c)
+
+class Count(VJPHiPrimitive):
+    def __init__(self, x, n):
+        self.in_avals, self.out_aval, self.params = (x, n), (x, n), {}
+        super().__init__()
+    def expand(self, x, n):
+        return x * n, n
+    def vjp_fwd(self, nzs_in, x, n):
+        calls.append(nzs_in)
+        return self(x, n), n
+    def vjp_bwd_retval(self, n, ct):
+        return ct[0] * n, None
+
+class Bare(VJPHiPrimitive):
+    def __init__(self, x, **params):
+        self.in_avals, self.out_aval, self.params = (x,), x, params
+        super().__init__()
+
+class Refusing(Bare):
+    def check(self, x):
+        raise TypeError(f"no {x}")
+
+x, y = jnp.float32(3), jnp.float32(4)
+xs = jnp.arange(3.0)
+mul = lambda x, y: Mul(jax.typeof(x))(x, y)
+tree = lambda d, y: Tree(jax.typeof(y))(d, y)
+d = {"a": x, "b": (y, x)}
+ds = jax.tree.map(lambda v: v * xs, d)
+
+def called(f):
+    calls.clear()
+    return f(), list(calls)
+'''
+
+VALUES = {
+    "plain": "[mul(x, y), jax.jit(mul)(x, y), tree(d, y), jax.jit(tree)(d, y)]",
+    "Python numbers": "Mul(jax.typeof(x))(3.0, y)",
+    "grad": "called(lambda: (jax.grad(mul)(x, y), jax.grad(mul, (0, 1))(x, y)))",
+    "grad of jit": "called(lambda: jax.grad(jax.jit(mul), (0, 1))(x, y))",
+    "jit of grad": "jax.jit(jax.grad(mul, (0, 1)))(x, y)",
+    "jvp": "called(lambda: (jax.jvp(mul, (x, y), (x, y)),"
+           " jax.jvp(lambda x: mul(x, y), (x,), (x,))))",
+    "jvp of jit": "jax.jvp(jax.jit(mul), (x, y), (x, y))",
+    "jit of jvp": "jax.jit(lambda x, y: jax.jvp(mul, (x, y), (x, y)))(x, y)",
+    "linearize": "called(lambda: jax.linearize(mul, x, y)[1](x, y))"
+                 "[0]",
+    "linearize jit": "jax.linearize(jax.jit(lambda x: mul(x, y)), x)[1](x)",
+    "second": "jax.grad(jax.grad(lambda x: mul(x, x)))(x)",
+    "forward over reverse": "jax.jvp(jax.grad(lambda x: mul(x, x)), (x,), (x,))",
+    "vmap": "[jax.vmap(mul)(xs, xs), jax.vmap(mul, (0, None))(xs, y),"
+            " jax.vmap(mul, (None, 0))(x, xs)]",
+    "vmap of grad": "jax.vmap(jax.grad(mul, (0, 1)))(xs, xs)",
+    "grad of vmap": "jax.grad(lambda x: jax.vmap(mul)(x, x).sum())(xs)",
+    "vmap of jvp": "jax.vmap(lambda x: jax.jvp(mul, (x, x), (x, x)))(xs)",
+    "vmap of jvp of jit": "jax.vmap(lambda x: jax.jvp(jax.jit(mul), (x, x), (x, x)))(xs)",
+    "loops": "[lax.scan(lambda c, _: (mul(c, y), c), x, None, length=3),"
+             " lax.cond(x > 0, lambda: mul(x, y), lambda: x),"
+             " lax.fori_loop(0, 3, lambda i, c: mul(c, y), x)]",
+    "grad of loops": "[jax.grad(lambda x: lax.scan(lambda c, _: (mul(c, y), c), x, None,"
+                     " length=3)[0])(x), jax.grad(lambda x: lax.cond(x > 0, lambda: mul(x, y),"
+                     " lambda: x))(x)]",
+    "pytrees": "[called(lambda: jax.grad(lambda d, y: tree(d, y)['s'], (0, 1))(d, y)),"
+               " called(lambda: jax.grad(lambda y: tree(d, y)['t'][0])(y))]",
+    "mapped by its axes": "[jax.vmap(tree)(ds, xs),"
+                          " jax.vmap(tree, ({'a': 0, 'b': (0, None)}, None))"
+                          "(ds | {'b': (xs, y)}, y),"
+                          " jax.jit(jax.vmap(tree))(ds, xs),"
+                          " jax.vmap(jax.vmap(tree))("
+                          "jax.tree.map(lambda v: v[None], ds), xs[None])]",
+    "grad of what is mapped": "[jax.grad(lambda d, y: jax.vmap(Returning(jax.typeof(x)), axes)"
+                              "(d, y)['s'].sum(), (0, 1))(ds, z)"
+                              " for axes, z in [((0, None), y), (0, xs)]]",
+    "linear": "jax.linear_transpose(lambda x: Linear(jax.typeof(x))(2.0, x), x)(x)",
+    "integers": "called(lambda: jax.grad(lambda x: Count(jax.typeof(x), jax.typeof(jnp.int32(3)))"
+                "(x, jnp.int32(3))[0])(x))",
+    "names": "[repr(Mul(jax.typeof(x))), str(jax.make_jaxpr(mul)(x, y)),"
+             " str(jax.make_jaxpr(jax.jit(tree))(d, y)),"
+             " str(jax.make_jaxpr(jax.grad(mul, (0, 1)))(x, y)),"
+             " Mul(jax.typeof(x)) == Mul(jax.typeof(x)),"
+             " Mul(jax.typeof(x)) == Mul(jax.typeof(x), 3),"
+             " hash(Mul(jax.typeof(x))) == hash(Mul(jax.typeof(x))), Mul(jax.typeof(x), 5).k]",
+}
+
+ERRORS = {
+    "jax.grad(lambda x: Linear(jax.typeof(x))(2.0, x))(x)": "for grad support, subclass",
+    "jax.grad(jax.jit(lambda x: Linear(jax.typeof(x))(2.0, x)))(x)": "must implement `vjp_fwd`",
+    "jax.jvp(lambda x: Linear(jax.typeof(x))(2.0, x), (x,), (x,))": "must implement `jvp`",
+    "jax.linearize(lambda y: tree(d, y), y)[1](y)": "must implement `lin` and `linearized`",
+    "jax.vmap(Linear(jax.typeof(x)))(xs, xs)": "must implement `batch` or `batch_dim_rule`",
+    "Bare(jax.typeof(x))(x)": "must implement `expand`",
+    "jax.make_jaxpr(Refusing(jax.typeof(x)))(x)": "no ",
+    "type('Unset', (VJPHiPrimitive,), {'__init__': lambda self: (setattr(self, 'in_avals', (x,)),"
+    " setattr(self, 'out_aval', x), VJPHiPrimitive.__init__(self))[0]})()":
+        "subclass __init__ should set `self.params`",
+    "jax.jit(Bare(jax.typeof(x), sizes=[1]))(x)": "unhashable type",
+}
+
+
+def names() -> dict:
+    """Return what Saem gives to the names that ``DEFINITIONS`` defines."""
+    found = {"jax": jax, "jnp": jnp, "lax": lax, "np": np}
+    exec(DEFINITIONS.replace("from jax.", "from saem."), found)
+    return found
+
+
+MADE = names()
+
+
+@pytest.mark.parametrize("case", VALUES)
+def test_values(jax_oracle, case):
+    answer = jax_oracle.run(f"{DEFINITIONS}\nresult = {VALUES[case]}").value
+    got = eval(VALUES[case], MADE)
+    assert jax.tree.structure(got) == jax.tree.structure(answer)
+    for mine, wanted in zip(jax.tree.leaves(got), jax.tree.leaves(answer)):
+        if isinstance(wanted, np.ndarray):
+            assert mine.dtype == wanted.dtype
+            np.testing.assert_array_equal(np.asarray(mine), wanted)
+        else:
+            assert mine == wanted
+
+
+@pytest.mark.parametrize("case", ERRORS)
+def test_refusals(jax_oracle, case):
+    caught = f"try:\n    {case}\nexcept Exception as error:\n    result = str(error)"
+    assert ERRORS[case] in jax_oracle.run(f"{DEFINITIONS}\nresult = ''\n{caught}").value
+    with pytest.raises(Exception) as refused:
+        eval(case, MADE)
+    assert ERRORS[case] in str(refused.value)
+
+
+def test_arguments_and_results_of_another_kind_are_refused():
+    """JAX computes something, or fails by an assertion without words."""
+    mul, x = MADE["Mul"](jax.typeof(jnp.float32(3))), jnp.float32(3)
+    with pytest.raises(TypeError, match="takes arguments of types"):
+        jax.jit(mul)(jnp.ones(3), x)
+    with pytest.raises(TypeError, match="takes arguments of the structure"):
+        mul(x)
+    pair = type("Pair", (MADE["Bare"],), {"expand": lambda self, x: (x, x)})
+    with pytest.raises(TypeError, match="returned a result of the structure"):
+        pair(jax.typeof(x))(x)
+
+
+def test_what_jax_does_not_differentiate():
+    """JAX asks its rule ``jvp`` under checkpoint, with zeros that few rules take."""
+    mul, x, y = MADE["mul"], MADE["x"], MADE["y"]
+    assert jax.grad(jax.checkpoint(mul), (0, 1))(x, y) == jax.grad(mul, (0, 1))(x, y)
+    mapped = jax.vmap(jax.checkpoint(mul))
+    np.testing.assert_array_equal(
+        jax.grad(lambda x: mapped(x, x).sum())(MADE["xs"]), 110 * MADE["xs"])
+
+
+def test_programs_are_well_formed_and_run_on_numpy():
+    mul, tree, x, y = (MADE[name] for name in ("mul", "tree", "x", "y"))
+    for fun, args in [(mul, (x, y)), (tree, (MADE["d"], y)), (jax.grad(mul, (0, 1)), (x, y)),
+                      (jax.vmap(tree), (MADE["ds"], MADE["xs"])),
+                      (lambda x, y: jax.jvp(mul, (x, y), (x, y)), (x, y)),
+                      (lambda x, y: jax.linearize(mul, x, y)[1](x, y), (x, y))]:
+        closed = jax.make_jaxpr(fun)(*args)
+        check_jaxpr(closed.jaxpr)
+        wanted = jax.tree.leaves(jax.jit(fun)(*args))
+        for mine, compiled in zip(evaluate(closed, *jax.tree.leaves(args)), wanted, strict=True):
+            np.testing.assert_allclose(mine, compiled, rtol=1e-6)
 
 
 def test_classes_can_be_defined_and_refuse_to_run():
@@ -19,8 +255,6 @@ def test_classes_can_be_defined_and_refuse_to_run():
     assert repr(operation) == "read"
     with pytest.raises(NotImplementedError, match="the operation 'read' needs the types of hijax"):
         operation.bind(1)
-    with pytest.raises(NotImplementedError, match="'Other'"):
-        type("Other", (hijax.VJPHiPrimitive,), {})()(1)
     with pytest.raises(NotImplementedError, match=r"jax\.new_ref"):
         hijax.cur_qdd(1)
 

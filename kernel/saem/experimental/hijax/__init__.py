@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from saem.core import AbstractValue, ShapedArray
 from saem.core.refs import AbstractRef
+from saem.experimental.hijax.vjp_primitive import VJPHiPrimitive
 from saem.interpreters.ad import Zero, instantiate_zeros, is_undefined_primal
 
 
@@ -52,17 +53,6 @@ class HiPrimitive:
 
     def bind(self, *args: Any, **params: Any) -> NoReturn:
         """Raise: NotImplementedError, since Saem has no such types."""
-        _refuse(f"the operation {self.name!r}")
-
-
-class VJPHiPrimitive(HiPrimitive):
-    """Base of operations that bring their own derivative; to call one raises."""
-
-    def __init__(self) -> None:
-        super().__init__(type(self).__name__)
-
-    def __call__(self, *args: Any) -> NoReturn:
-        """Raise: NotImplementedError, since Saem has no such operations."""
         _refuse(f"the operation {self.name!r}")
 
 
