@@ -461,9 +461,6 @@ def aval_of(x: Any) -> ShapedArray:
     """Return the abstract value of ``x``: an array, tracer, NumPy value or Python number.
 
     Raises: TypeError if ``x`` is nothing an array program can hold.
-
-    >>> jax.typeof(jnp.ones((2, 3)))
-    ShapedArray(float32[2,3])
     """
     function = aval_functions.get(type(x))
     if function is own_aval:  # arrays and tracers: one call less, of thousands

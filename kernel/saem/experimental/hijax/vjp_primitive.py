@@ -24,6 +24,7 @@ from saem.core import axes, config, errors, tree
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.axes import Axis
 from saem.core.handles import Zero
+from saem.core.hi_types import as_aval, as_type, is_high
 from saem.core.jaxpr import ClosedJaxpr, evaluate, split_list, with_nones
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive
 from saem.core.record import Record
@@ -84,8 +85,10 @@ class VJPHiPrimitive:
             if name not in vars(self):
                 raise AttributeError(f"subclass __init__ should set `self.{name}`. Set it before "
                                      "super().__init__() is called.")
-        self.in_avals_flat, self.in_tree = tree.flatten(self.in_avals)
-        self.out_avals_flat, self.out_tree = tree.flatten(self.out_aval)
+        in_types, self.in_tree = tree.flatten(self.in_avals)
+        out_types, self.out_tree = tree.flatten(self.out_aval)
+        self.in_avals_flat = [as_aval(ty) for ty in in_types]
+        self.out_avals_flat = [as_aval(ty) for ty in out_types]
         vars(self).update(self.params)
 
     def __call__(self, *args: Any) -> Any:
@@ -202,7 +205,7 @@ class CallHiPrimitive(ProgramCall):
 
     def typing(self, *avals):
         hi = self.hi
-        hi.check(*hi.in_tree.unflatten(avals))
+        hi.check(*hi.in_tree.unflatten(map(as_type, avals)))
         for got, needed in zip(avals, hi.in_avals_flat):
             if got.shape != needed.shape or got.dtype != needed.dtype:
                 raise errors.explained(
@@ -518,7 +521,13 @@ tree.register_pytree_node(Residuals, lambda x: ((), x.structure), lambda s, _: R
 
 
 def with_axis(aval: ShapedArray, size: int, dim: int | None) -> ShapedArray:
-    """Return the type of a stack of ``size`` values along ``dim``; of one value if that is None."""
+    """Return the type of a stack of ``size`` values along ``dim``; of one value if that is None.
+
+    Raises: NotImplementedError for values that are no arrays.
+    """
     if dim is None:
         return aval
+    if is_high(aval):
+        raise NotImplementedError(f"values of {aval} are not mapped. Map over the arrays that hold "
+                                  "them.")
     return aval.update(shape=(*aval.shape[:dim], size, *aval.shape[dim:]))
