@@ -535,7 +535,7 @@ def test_what_is_not_offered_is_refused():
     with pytest.raises(NotImplementedError, match="'changing' needs the mutable types of hijax"):
         jax.jit(operation.bind)(1.0)
     with pytest.raises(NotImplementedError, match=r"jax\.new_ref"):
-        hijax.cur_qdd(1)
+        jax.experimental.cur_qdd(1)
     for method in ("lo_ty", "lower_val", "raise_val", "vspace_zero", "vspace_add",
                    "to_ct_aval"):
         with pytest.raises(NotImplementedError, match="must implement"):

@@ -16,7 +16,7 @@ import math
 import os
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import ml_dtypes
@@ -98,8 +98,8 @@ class ExtendedDType:
     _rules: Any = None
     # The value that an array holds, and the operation that adds two tangents of an aval.  Set by
     # ``_wiring``, since types come before arrays and operations.
-    wrap: Callable[[Any], Any]
-    addition: Callable[[Any], Any]
+    wrap: Any
+    addition: Any
 
     @property
     def physical(self) -> tuple[tuple[int, ...], np.dtype]:

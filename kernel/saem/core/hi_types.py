@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import MethodType
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeGuard
 
 from saem.core import dtypes
 from saem.core.avals import ShapedArray, aval_of
@@ -117,7 +117,7 @@ def attribute_of(tracer: Any, name: str) -> Any:
 chapter: Any = None
 
 
-def is_high(aval: Any) -> bool:
+def is_high(aval: Any) -> TypeGuard[AbstractHigh]:
     """Return whether ``aval`` is of values that are no arrays."""
     return type(aval) is AbstractHigh
 

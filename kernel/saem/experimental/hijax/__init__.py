@@ -23,7 +23,6 @@ from saem.experimental.hijax.types import (
     HiPspec,
     HiType,
     MutableHiType,
-    cur_qdd,
     register_hitype,
 )
 from saem.experimental.hijax.vjp_primitive import VJPHiPrimitive
@@ -63,22 +62,8 @@ class _EffectTypes:
 control_flow_allowed_effects = _EffectTypes()
 
 __all__ = [
-    "AbstractRef",
-    "AbstractValue",
-    "AvalMutableQDD",
-    "AvalQDD",
-    "HiPrimitive",
-    "HiPspec",
-    "HiType",
-    "MutableHiType",
-    "ShapedArray",
-    "VJPHiPrimitive",
-    "Zero",
-    "aval_method",
-    "aval_property",
-    "control_flow_allowed_effects",
-    "cur_qdd",
-    "instantiate_zeros",
-    "is_undefined_primal",
+    "AbstractRef", "AbstractValue", "AvalMutableQDD", "AvalQDD", "HiPrimitive", "HiPspec",
+    "HiType", "MutableHiType", "ShapedArray", "VJPHiPrimitive", "Zero", "aval_method",
+    "aval_property", "control_flow_allowed_effects", "instantiate_zeros", "is_undefined_primal",
     "register_hitype",
 ]

@@ -77,12 +77,13 @@ class LoweringTrace(Trace):
     def applied(self, prim: Primitive, args: tuple, avals: Sequence[ShapedArray]) -> list[Any]:
         """Return the results of ``prim``."""
         if isinstance(prim, HiOperation):
-            found = prim.handle.to_lojax(*args, **prim.given)
+            rules: Any = prim.handle
+            found = rules.to_lojax(*args, **prim.given)
             return list(found) if prim.multiple_results else [found]
         if isinstance(prim, RaiseVal):
             return [prim.ty.raise_val(*args)]
         high = any(map(is_high, avals))
-        if isinstance(prim, AddAny) and high:
+        if isinstance(prim, AddAny) and is_high(avals[0]):
             return [avals[0].ty.vspace_add(*args)]
         if isinstance(prim, CallHiPrimitive) and any(map(is_high, (*avals, *prim.typing(*avals)))):
             hi = prim.hi

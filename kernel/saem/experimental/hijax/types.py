@@ -132,7 +132,8 @@ class HiOperation(UserOperation):
     def jvp(self, primals, tangents):
         given = [Zero(aval_of(x).to_tangent_aval()) if t is None else t
                  for x, t in zip(primals, tangents)]
-        out, moved = self.handle.jvp(primals, given, **self.given)
+        rules: Any = self.handle
+        out, moved = rules.jvp(primals, given, **self.given)
         if self.multiple_results:
             return list(out), [None if isinstance(t, Zero) else t for t in moved]
         return out, None if isinstance(moved, Zero) else moved
@@ -142,7 +143,8 @@ class HiOperation(UserOperation):
             avals = self.typing(*[x.aval if isinstance(x, UndefinedPrimal) else aval_of(x)
                                   for x in args])
             ct = [Zero(a.to_tangent_aval()) if c is None else c for a, c in zip(avals, ct)]
-        found = self.handle.transpose(ct, *args, **self.given)
+        rules: Any = self.handle
+        found = rules.transpose(ct, *args, **self.given)
         return [None if isinstance(x, Zero) else x for x in found]
 
     def evaluate(self, *xs):
