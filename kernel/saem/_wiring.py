@@ -56,8 +56,8 @@ ShapeDtypeStruct.formatted = Format
 ShapedArray.unsharded = unsharded
 # A dtype of keys can make keys, and one of a program values and their sum, which takes operations.
 random_bits: Any = lazy.later("saem.ops.random_bits")
-KeyDType.filled = (  # type: ignore[method-assign, assignment]
-    lambda dtype, shape, value: random_bits.keys_filled(dtype, shape, value))
+KeyDType.filled = (  # type: ignore[method-assign]
+    lambda self, shape, value: random_bits.keys_filled(self, shape, value))
 ExtendedDType.wrap = lambda dtype, base: EArray(base, dtype)
 calls: Any = lazy.later("saem.jit.call")
 staging: Any = lazy.later("saem.transform.staging")
