@@ -37,7 +37,8 @@ from saem.jit.transfers import (
     live_arrays,
 )
 from saem.core import lazy as _lazy
-from saem.core.avals import ShapeDtypeStruct, typeof
+from saem.core.avals import ShapeDtypeStruct
+from saem.core.hi_types import typeof
 from saem.core.config import (
     config,
     debug_infs,

@@ -22,15 +22,17 @@ from saem import _jaxlib
 from saem.compile import arrays as _arrays
 from saem.compile import executables
 from saem.compile.dispatch import apply_primitive
-from saem.core import config, lazy
+from saem.core import config, hi_types, lazy
 from saem.core import refs as core_refs
 from saem.core.avals import ShapedArray, ShapeDtypeStruct
+from saem.core.dtypes import ExtendedDType
 from saem.core.events import bus
 from saem.core.refs import AbstractRef, is_ref
 from saem.core.trace import Tracer, eval_trace
 from saem.jit import decorator, jitted
 from saem.numpy.methods import LATER_METHODS, METHODS, PROPERTIES
 from saem.numpy.operators import OPERATORS
+from saem.ops.extended import EArray
 from saem.ops.keys import KeyDType, PRNGKeyArray
 from saem.placement import transfer_guards
 from saem.placement.layouts import Format, place_of_struct
@@ -43,6 +45,8 @@ eval_trace.process = apply_primitive  # type: ignore[method-assign]
 executables.disk_cache = lazy.later("saem.disk.disk_cache")
 # The spine calls the chapter on references by this one name; it is loaded when there is one.
 core_refs.chapter = lazy.later("saem.refs")
+# Programs with values of types that a program defines; loaded when there is one.
+hi_types.chapter = lazy.later("saem.experimental.hijax.lowered")
 # ``jax.typeof(ref)`` as a ShapeDtypeStruct: types of arrays come before those of references.
 ShapeDtypeStruct.reference = AbstractRef
 # Its sharding and format; types of arrays come before meshes and layouts.
@@ -50,9 +54,15 @@ ShapeDtypeStruct.place = place_of_struct
 ShapeDtypeStruct.formatted = Format
 # ``jax.typeof(x).sharding`` of a value that no Explicit axis shards; types come before shardings.
 ShapedArray.unsharded = unsharded
-# A dtype of keys can make keys, which takes operations.
+# A dtype of keys can make keys, and one of a program values and their sum, which takes operations.
 random_bits: Any = lazy.later("saem.ops.random_bits")
-KeyDType.filled = lambda dtype, shape, word: random_bits.keys_filled(dtype, shape, word)
+KeyDType.filled = (  # type: ignore[method-assign]
+    lambda self, shape, value: random_bits.keys_filled(self, shape, value))
+ExtendedDType.wrap = lambda dtype, base: EArray(base, dtype)
+calls: Any = lazy.later("saem.jit.call")
+staging: Any = lazy.later("saem.transform.staging")
+ExtendedDType.addition = lambda dtype, aval: calls.JitCall(staging.trace_flat(
+    lambda *xs: [dtype._rules.add(dtype, *xs)], [aval, aval], name="add"), "add")
 # While a listener counts hits, a setting keeps calls from C++, which would answer them unseen.
 bus.when_hits_change = lambda hits: config.counting_hits.set_global(hits or None)
 # A jitted function is copied and unpickled by ``jit``, which comes after the call itself.

@@ -661,3 +661,38 @@ def test_a_function_without_a_signature_takes_its_arguments_by_position():
     larger = jax.custom_jvp(max)
     larger.defjvp(lambda primals, tangents: (primals[0], tangents[0]))
     assert larger(1.0, 2.0) == 2.0
+
+
+def test_a_cotangent_that_is_none_is_zeros_for_the_rules_before(jax_oracle):
+    """As in flax's fp8 layers, whose rules return new scales whatever the cotangent is."""
+    def program():
+        jnp, zero = jax.numpy, jax.custom_derivatives.SymbolicZero
+        marked = jax.custom_vjp(lambda w: w * 2)
+        marked.defvjp(lambda w: (w * 2, w), lambda w, ct: (ct * 0 + 7,))
+
+        def product(rule, **options):
+            f = jax.custom_vjp(lambda x, y: x * y)
+            f.defvjp(lambda x, y: (f(getattr(x, "value", x), getattr(y, "value", y)), None),
+                     lambda _, ct: rule(ct), **options)
+            return f
+
+        none = product(lambda ct: (None, ct))
+        functions = [
+            lambda w, y: none(marked(w), y),
+            lambda w, y: none(marked(w) * 3, y),
+            lambda w, y: none(jnp.sin(w), y),
+            lambda w, y: jax.jit(none)(marked(w), y),
+            lambda w, y: none(marked(w), marked(y)),
+            lambda w, y: product(lambda ct: (None, ct), symbolic_zeros=True)(marked(w), y),
+            lambda w, y: product(lambda ct: (zero(jax.typeof(y)), ct))(marked(w), y),
+            lambda w, y: product(lambda ct: (None, None))(marked(w), y),
+            lambda w, y: jax.lax.scan(lambda c, _: (none(marked(c), y), c), w, None, length=2)[0],
+            lambda w, y: jax.lax.cond(y > 0, lambda: none(marked(w), y), lambda: y),
+            lambda w, y: jax.checkpoint(lambda w: none(marked(w), y))(w),
+            lambda w, y: (marked(w), y)[1],
+        ]
+        one = jnp.float32(1)
+        return [[jax.grad(f, (0, 1))(one, one), jax.jit(jax.grad(f, (0, 1)))(one, one)]
+                for f in functions]
+
+    same(jax_oracle, program)

@@ -9,11 +9,12 @@ Read before: ``library.py``, ``saem.linalg.ragged_products``, ``saem.ops.dot_alg
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 
 import numpy as np
 import pytest
-from both import source_of
+from both import same, source_of
 from library import check
 
 import saem as jax
@@ -137,3 +138,38 @@ def test_a_ragged_program_prints_as_jaxs(jax_oracle):
     program = ("str(jax.make_jaxpr(lambda x, r: jax.lax.ragged_dot(x, r, jnp.array([2, 4])))"
                "(jnp.ones((6, 3)), jnp.ones((2, 3, 4))))")
     assert eval(program) == jax_oracle.run(program).value
+
+
+KINDS = ("float8_e5m2 float8_e4m3fn float8_e4m3fnuz float8_e3m4 float8_e8m0fnu float4_e2m1fn "
+         "bfloat16 float16 float32 int8 int4 uint8 int32 bool complex64").split()
+PAIRS = [("float8_e5m2", "float8_e4m3fn"), ("float8_e4m3fnuz", "float8_e5m2"), ("int8", "uint8"),
+         ("float8_e4m3fn", "bfloat16"), ("float16", "bfloat16"), ("int8", "float8_e5m2"),
+         ("bool", "float8_e3m4"), ("complex64", "float8_e5m2")]
+
+
+def product(asked):
+    return lambda a, b: jax.lax.dot_general(
+        a, b, (((1,), (0,)), ((), ())), preferred_element_type=asked)
+
+
+def types_of_products(kinds):
+    results = []
+    for a, b, asked in itertools.product(kinds, kinds, (None, "float32", "bfloat16", "int32")):
+        shapes = jax.ShapeDtypeStruct((2, 3), a), jax.ShapeDtypeStruct((3, 4), b)
+        try:
+            results.append(str(jax.eval_shape(product(asked), *shapes).dtype))
+        except TypeError as error:
+            results.append("lax.dot_general argument type error" in str(error)
+                           or "must not be narrower" in str(error))
+    return results
+
+
+def products(pairs):
+    x, y = np.arange(1, 7).reshape(2, 3) / 2, np.arange(2, 14).reshape(3, 4) / 4
+    return [[jax.jit(product(asked))(jax.numpy.asarray(x).astype(a), jax.numpy.asarray(y).astype(b))
+             for asked in (None, "float32")] for a, b in pairs]
+
+
+def test_operands_of_two_dtypes(jax_oracle):
+    same(jax_oracle, f"types_of_products({KINDS})", within=__name__)
+    same(jax_oracle, f"products({PAIRS})", within=__name__, rtol=1e-5)

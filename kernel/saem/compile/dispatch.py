@@ -38,6 +38,7 @@ from saem.compile.text import physical_aval
 from saem.core import config, dtypes, effects, errors, finite, source
 from saem.core.avals import Seen, ShapedArray, ShapeDtypeStruct, aval_of
 from saem.core.events import EagerOp, FunctionRef, Transfer, bus
+from saem.core.hi_types import is_high
 from saem.core.jaxpr import ClosedJaxpr, Jaxpr, Var
 from saem.core.kept import Kept, forget
 from saem.core.leaks import leaked_tracer
@@ -83,6 +84,8 @@ def put(x: Any, device: Any = None, committed: bool = False) -> Any:
     aval = aval_of(x)
     if kind is ArrayImpl:
         return _move(x, aval, device, committed)
+    if is_high(aval):
+        return aval.ty.raise_val(*[put(part, device, committed) for part in aval.ty.lower_val(x)])
     if kind is ShapeDtypeStruct:
         raise TypeError(
             "A ShapeDtypeStruct does not have a value and cannot be used as a constant in a JAX "
@@ -299,7 +302,7 @@ class Program:
                 or finite.wanted() or not config.shortcuts.value:
             return None
         if self.lowered.exchange is not None:
-            return None  # C++ has no references
+            return None  # C++ has no references, nor values that are no arrays
         if self.lowered.terms and any(map(any, self.lowered.terms[3:])):
             return None  # C++ would not check the layout of an argument
         if self.device is None and any(self.lowered.donated):

@@ -28,9 +28,10 @@ from saem.compile.text import (
     symbol,
     tensor_type,
 )
-from saem.core import dtypes, refs
+from saem.core import dtypes, hi_types, refs
 from saem.core.avals import Seen, ShapedArray, aval_of
 from saem.core.effects import in_order, is_ordered
+from saem.core.hi_types import AbstractHigh, works_on_high
 from saem.core.infer import infer
 from saem.core.jaxpr import Atom, ClosedJaxpr, Eqn, Jaxpr, Literal, Var, pick
 from saem.core.provenance import name_stack
@@ -62,7 +63,7 @@ class Lowering:
     ordered: bool = False
     closed: ClosedJaxpr | None = None
     wasted: tuple[str, ...] = ()
-    # What to do with references among its arguments, None if there are none.
+    # What to do with references among its arguments, or values that are no arrays, if there are.
     exchange: Any = None
     terms: Any = None
 
@@ -141,6 +142,8 @@ def lower_as(closed: ClosedJaxpr, options: Options) -> Lowering:
     """Write ``closed``, first made a program without references, and with a token if it has
     ordered effects.
     """
+    if AbstractHigh.used and works_on_high(closed):
+        return hi_types.chapter.lower_as_arrays(closed, options, lower_as)
     if any(is_ref(v.aval) for v in closed.jaxpr.invars):
         exchange = refs.chapter.exchange(closed)
         spread = options.spread and options.spread.with_results(len(exchange.written))

@@ -21,7 +21,6 @@ import numpy as np
 from saem import _jaxlib
 from saem.core import config, dtypes
 from saem.core.errors import NotAValue
-from saem.core.naming import called
 
 
 class MemorySpace(enum.Enum):
@@ -462,9 +461,6 @@ def aval_of(x: Any) -> ShapedArray:
     """Return the abstract value of ``x``: an array, tracer, NumPy value or Python number.
 
     Raises: TypeError if ``x`` is nothing an array program can hold.
-
-    >>> jax.typeof(jnp.ones((2, 3)))
-    ShapedArray(float32[2,3])
     """
     function = aval_functions.get(type(x))
     if function is own_aval:  # arrays and tracers: one call less, of thousands
@@ -472,9 +468,6 @@ def aval_of(x: Any) -> ShapedArray:
     if function is None:
         function = _find_aval_function(x)
     return function(x)
-
-
-typeof = called("typeof", aval_of)
 
 
 def _find_aval_function(x: Any) -> Callable[[Any], ShapedArray]:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from saem.core import errors, paths
+from saem.core.hi_types import attribute_of, is_high
 from saem.core.trace import Tracer, concrete_or_none, state
 
 _USE_CONTROL_FLOW = (
@@ -151,6 +152,8 @@ _OF_ARRAYS = ("block_until_ready", "copy_to_host_async")
 
 def _getattr(self: Tracer, name: str) -> Any:
     """Say why a traced value lacks what an array has; known values have it."""
+    if is_high(self.aval):
+        return attribute_of(self, name)
     if name in _OF_PLACES or name in _PLACES:
         value = concrete_or_none(self)
         if value is not None:

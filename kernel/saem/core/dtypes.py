@@ -12,9 +12,11 @@ for the ``enable_x64`` under which it entered (tests/kernel/test_dtypes.py).
 from __future__ import annotations
 
 import functools
+import math
 import os
 import sys
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import ml_dtypes
@@ -83,10 +85,9 @@ class ExtendedDType:
     """A dtype NumPy cannot describe: its elements are themselves small arrays, as a PRNG key is.
 
     A subclass gives ``type`` (a subclass of ``extended``), ``name`` (printed as NumPy's would be,
-    ``key<fry>``), ``itemsize`` (bytes of one element), ``physical`` (how one element is held:
-    trailing shape and NumPy dtype, ``((2,), uint32)`` for a threefry key), ``wrap`` (the array that
-    holds a value to the value), ``held`` (the other way) and ``filled`` (a value of a shape whose
-    array holds one number).
+    ``key<fry>``) and the rest below.  For the dtype of a program the rest follows from ``_rules``,
+    an object of functions of the dtype: ``physical_element_aval`` (the type that holds an element),
+    ``tangent_dtype``, ``convert_to``, ``convert_from``, ``zero``, ``add`` and ``full``.
     Equal ones must have equal hashes.
 
     It is not an abc.ABC: ``isinstance`` on it is on the path of every operation.
@@ -94,17 +95,48 @@ class ExtendedDType:
 
     type: type
     name: str
-    itemsize: int
-    physical: tuple[tuple[int, ...], np.dtype]
-    filled: Any
+    _rules: Any = None
+    # The value that an array holds, and the operation that adds two tangents of an aval.  Set by
+    # ``_wiring``, since types come before arrays and operations.
+    wrap: Any
+    addition: Any
 
-    def wrap(self, base: Any) -> Any:
-        """Return the value that the array ``base`` holds."""
-        raise NotImplementedError(f"{type(self).__name__}.wrap")
+    @property
+    def physical(self) -> tuple[tuple[int, ...], np.dtype]:
+        """How one element is held: the trailing shape and the NumPy dtype."""
+        aval = self._rules.physical_element_aval(self)
+        return aval.shape, aval.dtype
+
+    @property
+    def itemsize(self) -> int:
+        """The bytes of one element."""
+        trailing, dtype = self.physical
+        return math.prod(trailing) * dtype.itemsize
+
+    @property
+    def tangent(self) -> DType:
+        """The dtype of derivatives with respect to values of this one; without rules, none."""
+        return float0 if self._rules is None else self._rules.tangent_dtype(self)
 
     def held(self, value: Any) -> Any:
         """Return the array that holds ``value``."""
-        raise NotImplementedError(f"{type(self).__name__}.held")
+        return value._base
+
+    def filled(self, shape: Sequence[int], value: Any) -> Any:
+        """Return a value of ``shape`` that is ``value``, a number, throughout."""
+        return self._rules.full(tuple(shape), value, self)
+
+    def zero(self) -> Any:
+        """Return the scalar that changes nothing when it is added."""
+        return self._rules.zero(self)
+
+    def takes(self, other: DType, back: bool = False) -> bool:
+        """Return whether values of ``other`` may become values of this dtype, or these those."""
+        if back and hasattr(self._rules, "convert_from"):
+            return self._rules.convert_from(self, other)
+        if not back and hasattr(self._rules, "convert_to"):
+            return self._rules.convert_to(other, self)
+        return getattr(self._rules, "allow_conversion", False)
 
     @property
     def _short_name(self) -> str:
@@ -112,6 +144,57 @@ class ExtendedDType:
 
     def __repr__(self) -> str:
         return self.name
+
+
+class primal_tangent_dtype_scalar(extended):
+    """The scalar type of dtypes made by ``primal_tangent_dtype``; it has no instances."""
+
+
+class PrimalTangentDType(ExtendedDType):
+    """Numbers of one dtype whose derivatives have another."""
+
+    type = primal_tangent_dtype_scalar
+
+    def __init__(self, primal_dtype: np.dtype, tangent_dtype: np.dtype, name: str):
+        self.primal_dtype = primal_dtype
+        self.tangent_dtype = tangent_dtype
+        self.name = name
+
+    physical = property(lambda self: ((), self.primal_dtype))
+    tangent = property(lambda self: self.tangent_dtype)
+
+    def takes(self, other: DType, back: bool = False) -> bool:
+        """Return True: whether ``other`` is the dtype that holds the numbers is checked later."""
+        return True
+
+    def filled(self, shape: Sequence[int], value: Any) -> Any:
+        raise TypeError(f"{self.name} has no number of its own. Try: lax.convert_element_type("
+                        f"jnp.full({tuple(shape)}, {value}, {self.primal_dtype.name!r}), dtype)")
+
+    def _key(self) -> tuple:
+        return self.primal_dtype, self.tangent_dtype, self.name
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PrimalTangentDType) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+
+def primal_tangent_dtype(primal_dtype: Any, tangent_dtype: Any, name: str | None = None
+                         ) -> ExtendedDType:
+    """Return the dtype of numbers of ``primal_dtype`` whose derivatives have ``tangent_dtype``.
+
+    ``lax.convert_element_type`` converts to and from ``primal_dtype``.  So a function with a
+    derivative of its own (``custom_vjp``) may give floating gradients to integers.
+
+    Raises: TypeError for extended dtypes.
+    """
+    primal, tangent = (canonicalize(as_dtype(d)) for d in (primal_dtype, tangent_dtype))
+    if isinstance(primal, ExtendedDType) or isinstance(tangent, ExtendedDType):
+        raise TypeError(f"primal_tangent_dtype needs NumPy dtypes, got {primal}, {tangent}")
+    shown = f"PrimalTangentDType{{{short_name(primal)}/{short_name(tangent)}}}"
+    return PrimalTangentDType(primal, tangent, shown if name is None else name)
 
 
 DType = np.dtype | ExtendedDType
@@ -290,6 +373,8 @@ def is_extended(dtype: DType) -> bool:
 @functools.cache
 def to_tangent_dtype(dtype: DType) -> DType:
     """Return the dtype of derivatives with respect to ``dtype``: itself, or float0."""
+    if isinstance(dtype, ExtendedDType):
+        return dtype.tangent
     return dtype if is_inexact(dtype) else float0
 
 

@@ -156,7 +156,7 @@ class Zero:
         self.aval = aval
 
     def __repr__(self) -> str:
-        return f"Zero({self.aval.str_short(True)})"
+        return f"Zero({self.aval.str_short()})"
 
 
 def _missing(handle: Handle, rule: str) -> Callable:

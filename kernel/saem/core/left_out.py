@@ -45,7 +45,6 @@ REASONS: dict[str, dict[str, str]] = {
         "NameStack SourceInfo current current_name_stack extend_name_stack new_name_stack "
         "new_source_info reset_name_stack set_name_stack summarize transform_name_stack "
         "user_context".split(), INTERNAL),
-    "experimental": dict.fromkeys(["EArray", "cur_qdd", "primal_tangent_dtype"], UNFINISHED),
     "experimental.mesh_utils": {
         "device_kind_handler_dict": "it lists how JAX lays meshes over TPU tori of each kind"},
     "experimental.jet": {

@@ -227,12 +227,17 @@ class UserBackward(Record, eq=False):
         return SymbolicZero(aval) if self.rule.symbolic_zeros else as_array(zeros_of(aval))
 
     def checked(self, number: int, ct: Any) -> Any:
-        """Return the cotangent of input leaf ``number``, None if it is zero."""
+        """Return the cotangent of input leaf ``number``, None if that has none.
+
+        A zero becomes numbers, since rules that go on from here run for all that has a cotangent.
+        """
         aval = self.in_avals[number]
-        if ct is None or isinstance(ct, SymbolicZero) or is_float0(ct) \
-                or not is_differentiable(aval):
+        if is_float0(ct) or not is_differentiable(aval):
             return None
-        got, needed = aval_of(ct), aval.to_tangent_aval()
+        needed = aval.to_tangent_aval()
+        if ct is None or isinstance(ct, SymbolicZero):
+            return as_array(zeros_of(needed))
+        got = aval_of(ct)
         differ = "shapes" if got.shape != needed.shape else (
             "manual axis types" if not got.vma <= needed.vma else
             "" if same_sharding(got, needed) else "shardings")

@@ -71,6 +71,8 @@ TABLE = (
     PrivateName("dtypes", "finfo", "saem.dtypes:finfo", "flax.linen 0.12 (fp8_ops)"),
     PrivateName("dtypes", "result_type", "saem.dtypes:result_type",
                 "optree 0.20 (integrations.jax)"),
+    PrivateName("dtypes", "supports_inf", f"{_STAND_INS}:supports_inf",
+                "flax.linen 0.12 (fp8_ops)"),
     PrivateName("dtypes", "to_complex_dtype", "saem.core.dtypes:complex_dtype",
                 "tinygp 0.3 (kernels.quasisep)"),
     PrivateName("flatten_util", "ravel_pytree", "saem.flatten_util:ravel_pytree",

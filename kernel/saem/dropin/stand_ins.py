@@ -30,6 +30,7 @@ from saem.numpy.promote import convert_value, join_types
 from saem.placement import devices
 from saem.placement.meshes import get_abstract_mesh
 from saem.placement.shardings import NamedSharding, PartitionSpec, axes_of, named_sharding
+from saem.typing import DTypeLike
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -168,6 +169,11 @@ def promote_dtypes_inexact(*args: Any) -> list[Any]:
 def dtype_of(x: Any) -> dtypes.DType:
     """Return the dtype that ``x`` has as an array."""
     return aval_of(x).dtype
+
+
+def supports_inf(dtype: DTypeLike) -> bool:
+    """Return whether the floating ``dtype`` has infinities; most of those of 8 bits have none."""
+    return bool(np.isinf(np.asarray(np.inf, np.dtype(dtype))))
 
 
 def canonicalize_sharding(sharding: NamedSharding | PartitionSpec | None, api_name: str

@@ -31,7 +31,6 @@ class TokenDType(dtypes.ExtendedDType):
 
     type = dtypes.extended
     name = "token"
-    itemsize = 1
     physical = ((), np.dtype(bool))
 
     def wrap(self, base: Any) -> Token:

@@ -6,7 +6,9 @@ from saem.core import lazy as _lazy
 
 # From a module to the names it offers here ("" for the module itself).
 _find, __dir__ = _lazy.namespace(__name__, {
+    "saem.core.dtypes": "primal_tangent_dtype",
     "saem.effects.callbacks": "io_callback",
+    "saem.ops.extended": "EArray",
     "saem.experimental.array_serialization": "",
     "saem.experimental.checkify": "",
     "saem.experimental.colocated_python": "",
@@ -23,6 +25,7 @@ _find, __dir__ = _lazy.namespace(__name__, {
     "saem.experimental.xla_metadata": "",
     "saem.experimental.serialize_executable": "",
     "saem.experimental.hijax": "",
+    "saem.experimental.hijax.types": "cur_qdd",
     "saem.experimental.key_reuse": "",
     "saem.experimental.mesh_utils": "",
     "saem.experimental.multihost_utils": "",

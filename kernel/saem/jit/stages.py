@@ -22,6 +22,7 @@ from saem.compile.lowering import Lowering, lower
 from saem.compile.mlir import parse
 from saem.core import errors, tree
 from saem.core.avals import Seen, ShapedArray, ShapeDtypeStruct, aval_of
+from saem.core.hi_types import is_high
 from saem.core.jaxpr import ClosedJaxpr, with_nones
 from saem.core.record import Record
 from saem.core.trace import Tracer
@@ -73,8 +74,8 @@ class Types:
     def out_info(self, shardings: Sequence[Any] | None = None) -> Any:
         shardings = shardings or [None] * len(self.flat_out)
         return self.out_tree.unflatten(
-            [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type,
-                              sharding=a.explicit if s is None else s)
+            [a.ty if is_high(a) else ShapeDtypeStruct(
+                a.shape, a.dtype, weak_type=a.weak_type, sharding=a.explicit if s is None else s)
              for a, s in zip(self.flat_out, shardings)])
 
     def asked_of_results(self) -> Sequence[Any]:

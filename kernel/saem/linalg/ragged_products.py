@@ -32,7 +32,6 @@ from saem.core.avals import ShapedArray, aval_of
 from saem.core.axes import batch_entry
 from saem.core.infer import infer
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive
-from saem.core.promotion import promote_types
 from saem.core.sharded import with_entry
 from saem.core.trace import bind
 from saem.ops import sharding_rules
@@ -45,6 +44,7 @@ from saem.ops.contract import (
     as_operand,
     canonicalize_precision,
     check_dimensions,
+    product_dtype,
 )
 from saem.ops.cumulative import CumSum
 from saem.ops.linear import (
@@ -163,7 +163,7 @@ class RaggedDotGeneral(Primitive):
             shape = (sizes.shape[-1], *shape)
         if self.preferred_element_type is not None:
             return ShapedArray(shape, self.preferred_element_type)
-        return ShapedArray(shape, promote_types(x.dtype, y.dtype), x.weak_type and y.weak_type)
+        return ShapedArray(shape, product_dtype(x.dtype, y.dtype), x.weak_type and y.weak_type)
 
     def check(self, x: ShapedArray, y: ShapedArray, sizes: ShapedArray) -> None:
         """Refuse operands that do not fit.  Raises: TypeError."""

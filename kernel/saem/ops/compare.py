@@ -20,6 +20,7 @@ from saem.core.avals import ShapedArray
 from saem.core.primitive import primitive
 from saem.core.trace import bind
 from saem.ops.families import Comparison, Discrete, is_discrete, is_real_number
+from saem.ops.linear import held_dims
 from saem.typing import Array, ArrayLike
 
 
@@ -42,16 +43,17 @@ def complex_extremum(ctx: Any, x: str, y: str, aval: ShapedArray, greater: bool)
 
 
 class OfWords:
-    """``eq`` or ``ne`` of PRNG keys: of all words that hold a key together."""
+    """``eq`` or ``ne`` of extended dtypes: of all numbers that hold an element together."""
 
     multiple_results = False
 
-    def __init__(self, prim: Any):
+    def __init__(self, prim: Any, held: int):
         self.prim = prim
+        self.held = held  # the number of axes that an element takes
 
     def evaluate(self, x, y):
         together = np.all if self.prim.direction == "EQ" else np.any
-        return together(self.prim.numpy(x, y), axis=-1)
+        return together(self.prim.numpy(x, y), axis=tuple(range(-self.held, 0)))
 
     def lower(self, ctx, x, y):
         words = []
@@ -59,9 +61,9 @@ class OfWords:
             held = physical_aval(aval)
             words.append(ctx.emit(f"stablehlo.reshape {key}", key, out=held))
         equal = self.prim.direction == "EQ"
-        last = len(ctx.avals[words[0]].shape) - 1
-        return ctx.reduce("and" if equal else "or", ctx.compare(self.prim.direction, *words),
-                          equal, (last,))
+        rank, found = len(ctx.avals[words[0]].shape), ctx.compare(self.prim.direction, *words)
+        axes = tuple(range(rank - self.held, rank))
+        return ctx.reduce("and" if equal else "or", found, equal, axes) if axes else found
 
 
 class Equality(Comparison):
@@ -71,7 +73,7 @@ class Equality(Comparison):
 
     def physical(self, in_avals, out_avals):
         keys = all(dtypes.is_extended(a.dtype) for a in in_avals)
-        return OfWords(self) if keys else self
+        return OfWords(self, len(held_dims(in_avals[0]))) if keys else self
 
 
 @primitive("eq")

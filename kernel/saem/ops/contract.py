@@ -12,6 +12,7 @@ Source: StableHLO specification, dot_general.
 from __future__ import annotations
 
 import enum
+import functools
 import math
 import operator
 from collections.abc import Sequence
@@ -23,7 +24,6 @@ from saem.core import config, dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.axes import batch_entry
 from saem.core.primitive import Primitive, UndefinedPrimal, equal_one, primitive, remembered
-from saem.core.promotion import promote_types
 from saem.core.sharded import entries_on, like_type, with_entry
 from saem.core.trace import bind
 from saem.ops import sharding_rules
@@ -136,7 +136,7 @@ class DotGeneral(Primitive):
                     errors.DTypeError, "dot_general.C7",
                     f"dot_general does not accept dtype {aval.dtype.name}.",
                     advice="Multiply numbers.")
-        dtype = x.dtype if x.dtype == y.dtype else promote_types(x.dtype, y.dtype)
+        dtype = x.dtype if x.dtype == y.dtype else product_dtype(x.dtype, y.dtype)
         if self.preferred_element_type is not None:
             check_preferred(dtype, np.dtype(self.preferred_element_type))
             dtype = self.preferred_element_type
@@ -202,9 +202,9 @@ class DotGeneral(Primitive):
         if self.algorithm is not None:
             left, right = self.algorithm.operand_types(a, b)
             return ctx.convert(x, left), ctx.convert(y, right)
-        if a != b:
+        if a != b and not (is_octet(a) and is_octet(b)):
             asked = self.preferred_element_type
-            both = promote_types(a, b) if asked is None else np.dtype(asked)
+            both = product_dtype(a, b) if asked is None else np.dtype(asked)
             return ctx.convert(x, both), ctx.convert(y, both)
         if dtypes.scalar_kind(a) != dtypes.scalar_kind(out.dtype) and not narrows(a, out.dtype):
             return ctx.convert(x, out.dtype), ctx.convert(y, out.dtype)
@@ -285,6 +285,34 @@ class DotGeneral(Primitive):
             len(aval_of(x).shape), len(aval_of(y).shape))
         place = len(xb) + len(left) + right.index(dy)
         return bind(self.stacked(numbers, place), x, y), place
+
+
+def is_octet(dtype: np.dtype) -> bool:
+    """Return whether ``dtype`` is a float of 8 bits; XLA multiplies any two of those."""
+    return dtypes.is_float(dtype) and dtype.itemsize == 1 and dtypes.itemsize_bits(dtype) == 8
+
+
+@functools.cache
+def product_dtype(a: np.dtype, b: np.dtype) -> np.dtype:
+    """Return the dtype of products of two dtypes: that of the two which holds larger numbers.
+
+    A complex one holds more than a floating one, and that more than an integer.  It is one of the
+    two, where numbers added are promoted.  Raises: DTypeError if neither holds more.
+    """
+    def reach(dtype: np.dtype) -> tuple:
+        kind = dtypes.scalar_kind(dtype)
+        if kind == "float":
+            return 2, float(dtypes.finfo(dtype).max)
+        if kind in ("int", "uint"):
+            return 1, dtypes.itemsize_bits(dtype), kind == "int"
+        return (3, dtype.itemsize) if kind == "complex" else (0,)
+
+    if a != b and reach(a) == reach(b):
+        raise errors.explained(
+            errors.DTypeError, "dot_general.C11",
+            f"lax.dot_general argument type error: {a.name}, {b.name}",
+            advice="Convert one to the dtype of the other first.")
+    return max(a, b, key=reach)
 
 
 def narrows(dtype: np.dtype, out: np.dtype) -> bool:

@@ -19,9 +19,11 @@ import numpy as np
 from saem.compile.dispatch import put
 from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
+from saem.core.dtypes import ExtendedDType
 from saem.core.primitive import NOT_LINEAR, Primitive, primitive
 from saem.core.trace import bind, eval_trace, state
 from saem.ops import sharding_rules
+from saem.ops.extended import convert_extended
 from saem.ops.families import Unary
 from saem.ops.linear import Linear, moveaxis, unchanged
 from saem.typing import Array, ArrayLike, DTypeLike
@@ -228,11 +230,14 @@ def convert(x: Any, dtype: Any, weak_type: bool = False) -> Any:
     A number known in Python is converted there, so it stays a literal of the program.
     """
     aval = aval_of(x)
-    if type(x) in (bool, int, float, complex) and not weak_type:
+    if type(x) in (bool, int, float, complex) and not weak_type \
+            and not isinstance(dtype, ExtendedDType):
         number = cast(np.asarray(x), dtype)
         return put(number) if state.trace is eval_trace else number[()]
     if aval.dtype == dtype and aval.weak_type == weak_type:
         return x
+    if isinstance(dtype, ExtendedDType) or isinstance(aval.dtype, ExtendedDType):
+        return convert_extended(x, dtype)
     return bind(ConvertElementType(dtype, weak_type), x)
 
 
@@ -246,7 +251,7 @@ def convert_element_type(operand: ArrayLike, new_dtype: Any) -> Array:
         raise errors.explained(
             errors.ArgumentError, "convert_element_type.C2", "dtype must be specified.",
             advice="Pass a dtype such as jnp.float32.")
-    if not isinstance(new_dtype, dtypes.ExtendedDType):
+    if not isinstance(new_dtype, ExtendedDType):
         new_dtype = dtypes.canonicalize(new_dtype, explicit=True, where="convert_element_type")
     if type(operand) in (int, complex):
         operand = _known_number(operand, new_dtype)

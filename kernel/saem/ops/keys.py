@@ -20,12 +20,12 @@ import numpy as np
 from saem import _jaxlib
 from saem.compile.device_assignment import held_as
 from saem.core import dtypes, errors
-from saem.core.avals import ShapedArray, aval_functions, aval_of, is_array_like
+from saem.core.avals import aval_functions, aval_of, is_array_like
 from saem.core.jaxpr import ClosedJaxpr
 from saem.core.record import Record
-from saem.core.sharded import without_axis
 from saem.core.trace import Tracer, eval_trace, state
 from saem.ops.compare import bitwise_not, eq
+from saem.ops.extended import HeldArray
 from saem.ops.linear import broadcast_in_dim, permute
 from saem.ops.reduce import reduce_and
 from saem.ops.shape import reshape, squeeze
@@ -81,7 +81,6 @@ class KeyDType(dtypes.ExtendedDType):
 
     type = dtypes.prng_key
     kind = "V"
-    itemsize = property(lambda self: 4 * math.prod(self.impl.key_shape))
     name = property(lambda self: f"key<{self.impl.tag}>")
     physical = property(lambda self: (self.impl.key_shape, np.dtype("uint32")))
 
@@ -92,9 +91,13 @@ class KeyDType(dtypes.ExtendedDType):
         """Return the keys held by ``base``."""
         return PRNGKeyArray(base, self)
 
-    def held(self, keys: PRNGKeyArray) -> Any:
-        """Return the array that holds ``keys``."""
-        return keys._base
+    def zero(self) -> Any:
+        """Return a key whose words are 0, which stands where no key is read."""
+        return self.filled((), 0)
+
+    def takes(self, other: Any, back: bool = False) -> bool:
+        """Return False: words become keys by ``random.wrap_key_data`` only."""
+        return False
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, KeyDType) and self.impl == other.impl
@@ -109,82 +112,18 @@ def key_dtype(impl: Generator) -> KeyDType:
     return KeyDType(impl)
 
 
-class PRNGKeyArray(_jaxlib.Array):
+class PRNGKeyArray(HeldArray):
     """Keys on a device, with the methods of arrays that move elements and those about devices.
 
     ``random.keys`` gives it those that stand on functions of arrays, such as ``traced_item``.
     """
 
-    # ``_family`` and ``_places`` are there while key reuse is watched; see ``random.reuse``.
-    __slots__ = ("_base", "dtype", "_aval", "_family", "_places", "__weakref__")
-    __array_priority__ = 100
+    # They are there while key reuse is watched; see ``random.reuse``.
+    __slots__ = ("_family", "_places")
 
-    def __init__(self, base: Any, dtype: KeyDType):
-        self._base = base
-        self.dtype = dtype
-        self._aval: ShapedArray | None = None
-
-    @property
-    def aval(self) -> ShapedArray:
-        aval = self._aval
-        if aval is None:
-            held = without_axis(self._base.aval, -1)
-            aval = self._aval = held.update(dtype=self.dtype, weak_type=False)
-        return aval
-
+    # Keys have one axis of words, which is quicker to take off than the axes of any dtype.
     shape = property(lambda self: self._base.aval.shape[:-1])
     ndim = property(lambda self: len(self._base.aval.shape) - 1)
-    size = property(lambda self: math.prod(self.shape))
-    itemsize = property(lambda self: self.dtype.itemsize)
-    nbytes = property(lambda self: self.itemsize * self.size)
-    weak_type = False
-    sharding = property(lambda self: self._base.sharding)
-    committed = property(lambda self: self._base.committed)
-    _committed = property(lambda self: self._base._committed)
-    is_fully_addressable = property(lambda self: self._base.is_fully_addressable)
-    is_fully_replicated = property(lambda self: self._base.is_fully_replicated)
-    device = property(lambda self: self._base.device)
-
-    def devices(self) -> set:
-        return self._base.devices()
-
-    def block_until_ready(self) -> PRNGKeyArray:
-        self._base.block_until_ready()
-        return self
-
-    def copy_to_host_async(self) -> None:
-        self._base.copy_to_host_async()
-
-    def delete(self) -> None:
-        self._base.delete()
-
-    def is_deleted(self) -> bool:
-        return self._base.is_deleted()
-
-    def copy(self) -> PRNGKeyArray:
-        return PRNGKeyArray(self._base.copy(), self.dtype)
-
-    __copy__ = copy
-
-    def __deepcopy__(self, memo: Any) -> PRNGKeyArray:
-        return self.copy()
-
-    def on_device_size_in_bytes(self) -> int:
-        return self._base.on_device_size_in_bytes()
-
-    def unsafe_buffer_pointer(self) -> int:
-        return self._base.unsafe_buffer_pointer()
-
-    def addressable_data(self, index: int) -> PRNGKeyArray:
-        return PRNGKeyArray(self._base.addressable_data(index), self.dtype)
-
-    @property
-    def addressable_shards(self) -> list[Any]:
-        return [_shard_of_keys(shard, self.dtype) for shard in self._base.addressable_shards]
-
-    @property
-    def global_shards(self) -> list[Any]:
-        return [_shard_of_keys(shard, self.dtype) for shard in self._base.global_shards]
 
     def __getitem__(self, index: Any) -> PRNGKeyArray:
         """Return the keys at ``index``, any index of an array of this shape."""
@@ -206,11 +145,6 @@ class PRNGKeyArray(_jaxlib.Array):
         if family is not None and type(made) is PRNGKeyArray:
             made._family, made._places = family, np.asarray(move(self._places))
         return made
-
-    def __len__(self) -> int:
-        if not self.shape:
-            raise TypeError("len() of unsized object")
-        return self.shape[0]
 
     def __iter__(self) -> Any:
         if not self.shape:
@@ -276,19 +210,12 @@ class PRNGKeyArray(_jaxlib.Array):
             advice="Use jax.random.key_data(arr) if you wish to extract the underlying integer "
             "array.")
 
-    def __hash__(self) -> int:
-        raise TypeError(f"unhashable type: {type(self).__name__!r}")
+    __hash__ = HeldArray.__hash__
 
     def __repr__(self) -> str:
         return f"Array({self.shape}, dtype={self.dtype.name}) overlaying:\n{np.asarray(self._base)}"
 
     __str__ = __repr__
-
-
-def _shard_of_keys(shard: Any, dtype: KeyDType) -> Any:
-    """Return a shard of the words as one of the keys: the axis of words is not theirs."""
-    return type(shard)(shard.device, shard.index[:-1], shard.replica_id,
-                       PRNGKeyArray(shard.data, dtype))
 
 
 def _host_index(part: Any) -> Any:

@@ -301,6 +301,9 @@ class AddAny(Primitive):
             y = moveaxis(y, dy, dx)
         return bind(self, x, y), dx
 
+    def physical(self, in_avals, out_avals):
+        return out_avals[0].dtype.addition(out_avals[0])
+
 
 add_any_p = AddAny()
 
@@ -459,7 +462,10 @@ def full(aval: ShapedArray, value: Any) -> Any:
     """Return an array of ``aval`` filled with the Python number ``value``."""
     if dtypes.scalar_kind(aval.dtype) == "float0":
         return np.zeros(aval.shape, dtypes.float0)
-    scalar = np.asarray(value, aval.dtype)[()]
+    if isinstance(aval.dtype, dtypes.ExtendedDType):
+        scalar = aval.dtype.zero() if value == 0 else aval.dtype.filled((), value)
+    else:
+        scalar = np.asarray(value, aval.dtype)[()]
     if aval.weak_type and aval_of(scalar.item()).dtype == aval.dtype:
         scalar = scalar.item()  # a Python number is what makes the result weak
     filled = bind(BroadcastInDim(aval.shape, (), aval.explicit), scalar) if aval.shape else scalar

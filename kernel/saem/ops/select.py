@@ -79,9 +79,11 @@ class SelectN(Primitive):
                 advice="Use an integer `which`.")
 
     def evaluate(self, which, *cases):
-        out = cases[-1]
+        out, which = cases[-1], np.asarray(which)
+        if which.ndim:  # an element of a case may be an array, as a key is
+            which = np.expand_dims(which, tuple(range(which.ndim, out.ndim)))
         for number in range(len(cases) - 1, 0, -1):
-            out = np.where(np.asarray(which) < number, cases[number - 1], out)
+            out = np.where(which < number, cases[number - 1], out)
         return np.asarray(out)
 
     def lower(self, ctx, which, *cases):

@@ -131,6 +131,9 @@ class Reshape(Linear):
         sizes = (size, *self.new_sizes)
         return reshape(moveaxis(x, d, 0), sizes, out_sharding=sharding), 0
 
+    def physical(self, in_avals, out_avals):
+        return Reshape((*self.new_sizes, *held_dims(in_avals[0])))
+
 
 @primitive("squeeze")
 class Squeeze(Linear):
@@ -635,9 +638,13 @@ def full(shape: Sequence[int], fill_value: ArrayLike, dtype: DTypeLike | None = 
                 errors.ArgumentTypeError, "full.C3",
                 f"full cannot hold the complex number {fill_value} as {dtype.name}.",
                 advice="Give its real part, or dtype=complex.")
-        fill_value = scalar_as(fill_value, dtype)
+        if not dtypes.is_extended(dtype):
+            fill_value = scalar_as(fill_value, dtype)
     explicit = named_sharding(sharding, len(shape))
-    out = bind(BroadcastInDim(shape, (), explicit), fill_value)
+    if dtypes.is_extended(dtype) and not dtypes.is_extended(aval.dtype):
+        out = dtype.filled(shape, fill_value)  # a key whose words are all that number
+    else:
+        out = bind(BroadcastInDim(shape, (), explicit), fill_value)
     if explicit is not None or sharding is None or type(out) is not _jaxlib.ArrayImpl:
         return out
     where = on_devices(sharding)
@@ -650,8 +657,6 @@ def full(shape: Sequence[int], fill_value: ArrayLike, dtype: DTypeLike | None = 
 def scalar_as(value: Any, dtype: Any) -> Any:
     """Return the scalar ``value``, which may be a Python number, in ``dtype`` and not weak."""
     if isinstance(value, (bool, int, float, complex, np.generic, np.ndarray)):
-        if dtypes.is_extended(dtype):  # a key whose words are all that number
-            return dtype.filled((), value)
         with np.errstate(all="ignore"):
             if dtypes.is_complex(np.asarray(value).dtype) and not (
                     dtypes.is_complex(dtype) or dtypes.is_bool(dtype)):

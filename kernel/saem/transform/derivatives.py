@@ -19,6 +19,7 @@ import numpy as np
 from saem.core import dtypes, errors, tree
 from saem.core.arguments import check_callable, documented, positions, wraps
 from saem.core.avals import ShapedArray, aval_of
+from saem.core.hi_types import is_high
 from saem.core.refs import is_ref
 from saem.ops.linear import zeros_of
 from saem.transform.jvp import instantiate, jvp_flat
@@ -286,7 +287,7 @@ def _check_input(x: Any, holomorphic: bool, allow_int: bool) -> bool:
             errors.ArgumentTypeError, "grad.C1",
             "grad with holomorphic=True requires inputs with complex dtype, but got "
             f"{dtype.name}.", advice="Convert the input: x.astype(complex).")
-    if kind in ("int", "uint", "bool", "extended") and not allow_int:
+    if kind in ("int", "uint", "bool", "extended") and not (allow_int or is_high(aval)):
         raise errors.explained(
             errors.ArgumentTypeError, "grad.C2",
             "grad requires real- or complex-valued inputs (input dtype that is a sub-dtype of "

@@ -32,6 +32,7 @@ from saem.compile.dispatch import primitive_callable
 from saem.core import config, finite
 from saem.core.avals import Seen, aval_of
 from saem.core.events import bus
+from saem.core.hi_types import AbstractHigh, is_high
 from saem.core.kept import Kept
 from saem.core.primitive import Primitive
 from saem.core.trace import Mark, current, eval_trace, marks_of, state
@@ -231,7 +232,8 @@ def start_of(function: Any, xs: Sequence[Any]) -> Start | None:
             or not config.shortcuts.value or finite.wanted() or Seen.placements
             or config.disable_jit.value or config.no_tracing.value
             or config.check_tracer_leaks.value or config.debug_key_reuse.value
-            or (Mark.used and marks_of(state.stack))):
+            or (Mark.used and marks_of(state.stack))
+            or (AbstractHigh.used and any(is_high(aval_of(x)) for x in xs))):
         return None
     key = (function, tuple([x.aval for x in xs]), config.trace_key())
     start = starts.get(key)

@@ -29,6 +29,7 @@ from saem.core.arguments import (
 )
 from saem.core.avals import ShapedArray, ShapeDtypeStruct
 from saem.core.events import FunctionRef, bus
+from saem.core.hi_types import as_type, is_high
 from saem.core.jaxpr import ClosedJaxpr, Origin
 from saem.core.kept import Kept
 from saem.core.lazy import later
@@ -152,7 +153,9 @@ def make_jaxpr(fun: Callable, static_argnums: int | Iterable[int] = (),
     return make_jaxpr_f
 
 
-def _struct(aval: Any) -> ShapeDtypeStruct:
+def _struct(aval: Any) -> Any:
+    if is_high(aval):
+        return as_type(aval)
     return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type,
                             sharding=sharding_of(aval))
 
