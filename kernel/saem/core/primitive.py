@@ -159,6 +159,10 @@ class Primitive(Record):
     # Whether its typing rule gives the varying axes, or the memories, of its results.
     types_varying: ClassVar[bool] = False
     types_memory: ClassVar[bool] = False
+    # Whether a number among its operands becomes reduced as the others are (``core.sums``).
+    joins_reduced: ClassVar[bool] = False
+    # Whether its results may be unreduced or reduced although no operand is.
+    starts_sums: ClassVar[bool] = False
     # Whether XLA's quick settings make code of it that gives the same bits (``compile.quick``).
     quick_code: ClassVar[bool] = True
     # Whether XLA rounds it alone as in a program in which it joins no operations: not if it is
@@ -219,6 +223,9 @@ class Primitive(Record):
     # ``shard_results(case)``: entries of shardings of results (``ops.sharding_rules``); by default
     # those of the programs inside, or a refusal.
     shard_results: ClassVar[Callable | None] = None
+    # ``sum_results(case)``: the axes along which results are unreduced and reduced
+    # (``ops.sum_rules``); by default those of the programs inside, or a refusal.
+    sum_results: ClassVar[Callable | None] = None
     # ``varies(*vmas)``: the mesh axes along which results vary; by default all of the operands'.
     varies: ClassVar[Callable | None] = None
     # ``memory(spaces)``: the memory of each result; by default that of the operands.

@@ -24,7 +24,7 @@ from saem.core.memory_spaces import MemorySpace, placed, space_of
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive
 from saem.core.refs import AbstractRef
 from saem.core.trace import Tracer, bind
-from saem.ops import sharding_rules
+from saem.ops import sharding_rules, sum_rules
 from saem.ops.constraints import constrained, prefix
 from saem.ops.convert import copy
 from saem.placement import devices
@@ -65,10 +65,16 @@ class DevicePut(Primitive):
     types_memory = True
 
     shard_results = sharding_rules.device_put
+    sum_results = sum_rules.device_put
+    starts_sums = True
+
+    @property
+    def requested_sharding(self) -> Any:
+        return next((d for d in self.devices if isinstance(d, NamedSharding)), None)
 
     @property
     def mesh(self) -> Any:
-        return next((d.mesh for d in self.devices if isinstance(d, NamedSharding)), None)
+        return getattr(self.requested_sharding, "mesh", None)
 
     def put(self, x: Any) -> Any:
         """Return the one value ``x`` placed."""

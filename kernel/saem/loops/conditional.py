@@ -433,7 +433,7 @@ def _check_alike(name: str, funs: Sequence[Callable], bodies: Sequence[Body], fi
 
 
 def _types(body: Body) -> list[Any]:
-    return [(a.shape, a.dtype, entries_of(a)) for a in body.out_avals]
+    return [(a.shape, a.dtype, entries_of(a), a.sums) for a in body.out_avals]
 
 
 __all__ = ["Cond", "choose", "cond", "platform_number", "switch"]

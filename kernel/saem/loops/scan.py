@@ -289,7 +289,8 @@ class Scan(HigherOrder):
             self.jaxpr, (*consts_in, *[True] * k, *rows_in), (*[True] * k, *has_ct))
         fixed, residuals, carry_cts, ys_cts = split_list(
             program.jaxpr.invars, consts_in.count(False), rows_in.count(False), k)
-        linear = pick(self.jaxpr.in_avals, [*consts_in, *[True] * k, *rows_in])
+        linear = [aval.to_ct_aval() for aval in pick(
+            self.jaxpr.in_avals, [*consts_in, *[True] * k, *rows_in])]
         pulled = with_nones(reached, program.jaxpr.outvars)
         count = sum(consts_in)
         eqns: list[Eqn] = []

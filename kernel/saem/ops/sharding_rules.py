@@ -26,7 +26,7 @@ def wanted_or(case: Case, entries: Sequence[Any], name: str = "sharding") -> Ent
     sharding = getattr(case.prim, name)
     if sharding is None:
         return tuple(entries)
-    given = tuple(sharding.spec)
+    given = sharding.spec.partitions
     return (*given, *(None,) * (len(case.outs[0].shape) - len(given)))
 
 
@@ -58,14 +58,14 @@ def unchanged(self: Any, case: Case) -> Any:
 def device_put(self: Any, case: Case) -> Any:
     """Each result where it is put; along Auto axes types say nothing."""
     places = self.params["devices"]
-    return [tuple(place.spec) + (None,) * (len(out.shape) - len(place.spec))
+    return [place.spec.partitions + (None,) * (len(out.shape) - len(place.spec))
             if hasattr(place, "spec") else spec
             for place, out, spec in zip(places, case.outs, case.specs)]
 
 
 def select_n(self: Any, case: Case) -> Any:
     which, *cases = case.specs
-    if any(spec != cases[0] for spec in cases):
+    if not case.alike(*range(1, len(case.avals))):
         shown = [case.shown(n + 1) for n in range(len(cases))]
         raise case.refuse(1, f"select cases must have the same shardings, got {shown}.",
                           "Reshard one of them as the other is sharded.")
@@ -183,7 +183,7 @@ def divided(entry: Any, sizes: Sequence[int], mesh: dict) -> list[Any] | None:
 
 
 def concatenate(self: Any, case: Case) -> Any:
-    if any(spec != case.specs[0] for spec in case.specs):
+    if not case.alike(*range(len(case.specs))):
         shown = ", ".join(str(case.shown(n)) for n in range(len(case.specs)))
         raise case.refuse(1, f"All operands should have the same sharding. Got shardings {shown}",
                           "Reshard them to one sharding first.")
@@ -256,14 +256,13 @@ def split(self: Any, case: Case) -> Any:
 
 
 def dynamic_update_slice(self: Any, case: Case) -> Any:
-    operand, update = case.specs[:2]
-    if operand != update:
+    if not case.alike(0, 1):
         shown = [a.str_short() for a in case.avals[:2]]
         raise case.refuse(
             1, "dynamic_update_slice operand sharding must be equal to update sharding, got "
             f"operand sharding {shown[0]} and update sharding {shown[1]}.",
             "Reshard the update as the operand is.")
-    return operand
+    return case.specs[0]
 
 
 # -- axes are folded -------------------------------------------------------------------------------
@@ -482,7 +481,7 @@ def call_exported(self: Any, case: Case) -> Any:
     """As the program was exported."""
     exported = self.exported
     return [entries_of(out) if said is None else
-            (*said.spec, *(None,) * (len(out.shape) - len(said.spec)))
+            (*said.spec.partitions, *(None,) * (len(out.shape) - len(said.spec)))
             for out, said in zip(exported.out_avals, exported.out_named_shardings)]
 
 

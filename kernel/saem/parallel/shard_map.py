@@ -18,12 +18,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from saem.core import axes, errors, tree
-from saem.core.avals import ShapedArray, aval_of
+from saem.core.avals import ShapedArray, aval_of, sums_of_spec
 from saem.core.axes import bound
-from saem.core.sharded import entries_of
 from saem.core.trace import bind
 from saem.core.varying import vma_of
-from saem.ops.collectives import PVary
+from saem.ops.collectives import PVary, VaryUnreducedCast
 from saem.ops.reshard import retyped, under
 from saem.parallel.shard_map_call import ShardMap, local_aval, manual_axes_of, spec_axes
 from saem.placement.meshes import AbstractMesh, AxisType, Mesh, get_mesh
@@ -135,13 +134,21 @@ class Site:
         """Refuse a spec other than that by which Explicit axes shard an argument already."""
         if aval.explicit is None:
             return
-        own = [tuple(n for n in axes_of(e) if n in self.manual) for e in entries_of(aval)]
-        given = [*map(axes_of, spec), *[()] * (len(own) - len(spec))]
+        have = aval.sharding.spec
+        if self.manual != frozenset(self.mesh.axis_names) and aval.sums != sums_of_spec(spec):
+            raise errors.explained(
+                errors.ArgumentError, "shard_map.unreduced",
+                f"in_specs containing unreduced {spec} passed to shard_map should be equal to the "
+                f"unreduced present on the in_aval {aval.str_short(True)}",
+                advice="Reshard the argument first: jax.reshard(x, P(...)).")
+        own = have.update(partitions=[
+            tuple(n for n in axes_of(e) if n in self.manual) for e in have.partitions])
+        given = spec._normalized_spec_for_aval(len(own))
         if own != given:
             raise errors.explained(
                 errors.ArgumentError, "shard_map.explicit",
-                f"in_specs passed to shard_map: {P(*given)} does not match the specs of the input: "
-                f"{P(*entries_of(aval))} for arg: {aval.str_short()}. "
+                f"in_specs passed to shard_map: {given} does not match the specs of the input: "
+                f"{have} for arg: {aval.str_short()}. "
                 "`in_specs` is "
                 "an optional argument so you can omit specifying it and shard_map will infer the "
                 "in_specs from the arguments. If you want to reshard your inputs, you can use "
@@ -177,6 +184,24 @@ class Site:
                     f"shard_map {what} argument must refer to an axis marked as manual "
                     f"({frozenset(self.manual)}), but:\n\n  {what} refers to {name!r}",
                     advice=f"Check the {what} values passed to shard_map.")
+            if sums_of_spec(spec).any:
+                self.check_sums(what, spec)
+
+    def check_sums(self, what: str, spec: Any) -> None:
+        """Refuse a spec with axes of sums where types outside do not name all of them."""
+        kind = "unreduced" if spec.unreduced else "reduced"
+        if not self.mesh.are_all_axes_explicit:
+            raise errors.explained(
+                errors.ArgumentError, f"shard_map.{what}",
+                f"{kind} in {what} {spec} can only be used when the mesh passed to shard_map "
+                f"contains axis names all of type `Explicit`. Got mesh {self.mesh}",
+                advice="Make the mesh with axis_types=(AxisType.Explicit, ...).")
+        if self.manual != frozenset(self.mesh.axis_names):
+            raise errors.explained(
+                NotImplementedError, f"shard_map.{what}",
+                f"unreduced/reduced can only be passed to {what} when shard_map is in full manual "
+                f"mode. Got mesh axis names {self.mesh.axis_names}, manual_axes: {self.manual}, "
+                f"specs: {spec}.", advice="Leave axis_names out.")
 
     def check_rank(self, what: str, spec: Any, aval: ShapedArray, which: str, kind: str) -> None:
         if len(spec) <= len(aval.shape):
@@ -194,7 +219,7 @@ class Site:
             advice=f"Revise the spec to be shorter, or give the {kind} more axes.{more}")
 
     def check_division(self, spec: Any, aval: ShapedArray, path: str) -> None:
-        for number, entry in enumerate(spec):
+        for number, entry in enumerate(spec.partitions):
             parts = math.prod(self.sizes[n] for n in axes_of(entry))
             if aval.shape[number] % parts:
                 names = ", ".join(repr(n) for n in axes_of(entry))
@@ -212,7 +237,15 @@ class Site:
 
     def check_variation(self, spec: Any, aval: ShapedArray, path: str) -> None:
         """Refuse to put together a result from parts that may differ where the spec has no axis."""
-        extra = (vma_of(aval) & self.manual) - spec_axes(spec)
+        if not aval.sums.reduced.issuperset(spec.reduced):
+            raise errors.explained(
+                errors.ArgumentError, "shard_map.reduced",
+                "out_specs passed to shard_map should be equal to the reduced present on the "
+                f"out_aval. Got out_specs={spec} and out_aval={aval.str_short(True)}",
+                advice="lax.pcast(x, axes, to='reduced') makes it reduced.")
+        unreduced, reduced = aval.sums
+        extra = (vma_of(aval) | unreduced | reduced) & self.manual
+        extra -= spec_axes(spec) | spec.unreduced | spec.reduced
         if not extra:
             return
         show = lambda names: "{" + ",".join(sorted(map(str, names))) + "}"
@@ -253,8 +286,7 @@ class Site:
         avals = []
         for x, spec in zip(leaves, specs):
             aval = aval_of(x)
-            vma = vma_of(aval) | (spec_axes(spec) if self.check else frozenset())
-            avals.append(local_aval(aval, spec, self.mesh, self.manual, vma))
+            avals.append(local_aval(aval, spec, self.mesh, self.manual, self.check))
         done = frozenset(a.name for a in axes.state.env if a.mesh is not None) | self.manual
         inside = retyped(self.mesh.abstract_mesh, done, AxisType.Manual)
         with bound(*manual_axes_of(self.mesh, self.manual, self.check)), under(inside):
@@ -266,9 +298,14 @@ class Site:
 
     def vary(self, x: Any, spec: Any) -> Any:
         """Return a result as one that varies along the axes its spec names."""
-        missing = spec_axes(spec) - vma_of(aval_of(x)) if self.check else ()
-        names = tuple(n for n in self.mesh.axis_names if n in missing)
-        return bind(PVary(names), x) if names else x
+        if not self.check:
+            return x
+        aval = aval_of(x)
+        for cast, missing in ((PVary, spec_axes(spec) - vma_of(aval)),
+                              (VaryUnreducedCast, spec.unreduced - aval.sums.unreduced)):
+            names = tuple(n for n in self.mesh.axis_names if n in missing)
+            x = bind(cast(names), x) if names else x
+        return x
 
 
 def is_spec(x: Any) -> bool:
@@ -282,7 +319,9 @@ def inferred(x: Any, manual: frozenset) -> Any:
     """
     aval = aval_of(x)
     if aval.explicit is not None:
-        return P(*(tuple(n for n in axes_of(e) if n in manual) for e in entries_of(aval)))
+        spec = aval.sharding.spec
+        return spec.update(partitions=[
+            tuple(n for n in axes_of(e) if n in manual) for e in spec.partitions])
     sharding = getattr(x, "_sharding", None)
     if isinstance(sharding, NamedSharding):
         return sharding.spec

@@ -30,11 +30,10 @@ from saem.core.jaxpr import (
 )
 from saem.core.lazy import later
 from saem.core.refs import AccumEffect, WriteEffect
-from saem.core.varying import varying
 from saem.ops.keys import KeyDType
-from saem.ops.linear import BroadcastInDim, add_any_p
+from saem.ops.linear import BroadcastInDim, add_any_p, zeros_of
 from saem.transform.linearize import partial_eval_jaxpr
-from saem.transform.staging import dead_code_free
+from saem.transform.staging import dead_code_free, trace_flat
 
 collectives: Any = later("saem.ops.collectives")
 random_bits: Any = later("saem.ops.random_bits")
@@ -70,13 +69,14 @@ def open_consts(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, list[Any]]:
 
 def zeros_atom(aval: ShapedArray, eqns: list[Eqn]) -> Atom:
     """Return a literal or variable that is zero of ``aval``; what it needs is put into ``eqns``."""
-    if aval.vma:  # inside shard_map: zeros vary along the same axes
-        names = tuple(sorted(aval.vma, key=str))
-        return _append(collectives.PVary(names), zeros_atom(varying(aval, ()), eqns), aval, eqns)
     if isinstance(aval.dtype, KeyDType):
         trailing, dtype = aval.dtype.physical
         held = zeros_atom(ShapedArray((*aval.shape, *trailing), dtype), eqns)
         return _append(random_bits.RandomWrap(aval.dtype.impl), held, aval, eqns)
+    if aval.placement is not None:  # the zeros are placed as what they stand for
+        program = trace_flat(lambda: [zeros_of(aval)], [], name="zeros")
+        eqns += program.eqns
+        return program.jaxpr.outvars[0]
     zero = np.zeros((), aval.dtype)[()]
     scalar = Literal(zero.item() if aval.weak_type else zero,
                      ShapedArray((), aval.dtype, aval.weak_type))
