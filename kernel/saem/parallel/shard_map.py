@@ -25,7 +25,7 @@ from saem.core.varying import vma_of
 from saem.ops.collectives import PVary, VaryUnreducedCast
 from saem.ops.reshard import retyped, under
 from saem.parallel.shard_map_call import ShardMap, local_aval, manual_axes_of, spec_axes
-from saem.placement.meshes import AbstractMesh, AxisType, Mesh, get_mesh
+from saem.placement.meshes import AbstractMesh, AxisType, Mesh, get_abstract_mesh, get_mesh
 from saem.placement.shardings import NamedSharding, PartitionSpec, axes_of
 from saem.transform.derivatives import as_array
 from saem.transform.restructure import open_consts
@@ -71,6 +71,9 @@ def shard_map(f: Any = None, /, *, out_specs: Any, in_specs: Any = Infer, mesh: 
                             f"{', '.join(kwargs)} by keyword.")
         leaves, in_tree = tree.flatten(args)
         leaves = [as_array(x) for x in leaves]
+        if not callable(out_specs):
+            check_are_specs("out_specs", out_specs)
+            site.check_specs("out_specs", tree.leaves(out_specs, is_leaf=is_spec))
         specs = site.in_specs(in_specs, args, leaves)
         return site.call(in_tree, leaves, specs, out_specs)
 
@@ -90,13 +93,13 @@ class Site:
         self.mesh = mesh if mesh is not None else mesh_here()
         self.check = check
         outer = {a.name for a in axes.state.env if a.mesh is not None}
-        for axis in axes.state.env:
-            if axis.mesh is not None and axis.mesh != self.mesh:
-                raise errors.explained(
-                    errors.ArgumentError, "shard_map.nested",
-                    f"The context mesh {axis.mesh} should match the mesh passed to shard_map "
-                    f"{self.mesh}", advice="Make one mesh with the axes of both, and name with "
-                    "axis_names those along which each works.")
+        here = get_abstract_mesh()
+        if mesh is not None and not here.empty and here != mesh.abstract_mesh:
+            raise errors.explained(
+                errors.ArgumentError, "shard_map.nested",
+                f"The context mesh {here} should match the mesh passed to shard_map {mesh}",
+                advice="Leave the mesh out: that in force is used. Of two make one with the axes "
+                "of both, and name with axis_names those along which each works.")
         names = frozenset(names)
         everything = frozenset(self.mesh.axis_names)
         if not names <= everything:
@@ -112,7 +115,7 @@ class Site:
     def in_specs(self, given: Any, args: tuple, leaves: Sequence[Any]) -> list[Any]:
         """Return one spec for each leaf of ``args``, checked against it."""
         if given is Infer:
-            specs = [inferred(x, self.manual) for x in leaves]
+            specs = [inferred(x, self.manual, self.mesh) for x in leaves]
         else:
             given = tuple(given) if isinstance(given, list) else given
             specs = self.broadcast("in_specs", given, args)
@@ -126,21 +129,23 @@ class Site:
         self.check_specs("in_specs", specs)
         for spec, x, path in zip(specs, leaves, paths):
             aval = aval_of(x)
-            self.check_explicit(spec, aval)
             self.check_rank("in_specs", spec, aval, f"the passed args{path}", "input")
             self.check_division(spec, aval, path)
+        for spec, x in zip(specs, leaves):
+            self.check_explicit(spec, aval_of(x))
 
     def check_explicit(self, spec: Any, aval: ShapedArray) -> None:
-        """Refuse a spec other than that by which Explicit axes shard an argument already."""
-        if aval.explicit is None:
-            return
-        have = aval.sharding.spec
-        if self.manual != frozenset(self.mesh.axis_names) and aval.sums != sums_of_spec(spec):
+        """Refuse a spec other than that by which types shard an argument, if all axes are typed."""
+        everything = len(self.manual) == len(self.mesh.axis_names)
+        if not everything and aval.sums != sums_of_spec(spec):
             raise errors.explained(
                 errors.ArgumentError, "shard_map.unreduced",
                 f"in_specs containing unreduced {spec} passed to shard_map should be equal to the "
                 f"unreduced present on the in_aval {aval.str_short(True)}",
                 advice="Reshard the argument first: jax.reshard(x, P(...)).")
+        if not (everything and self.mesh.are_all_axes_explicit):
+            return  # the partitioner may reshard
+        have = aval.sharding.spec
         own = have.update(partitions=[
             tuple(n for n in axes_of(e) if n in self.manual) for e in have.partitions])
         given = spec._normalized_spec_for_aval(len(own))
@@ -157,13 +162,7 @@ class Site:
 
     def broadcast(self, what: str, given: Any, value: Any) -> list[Any]:
         """Return one spec for each leaf of ``value`` from the prefix pytree ``given``."""
-        wrong = [s for s in tree.leaves(given, is_leaf=is_spec) if not is_spec(s)]
-        if wrong:
-            raise errors.explained(
-                errors.ArgumentTypeError, f"shard_map.{what}",
-                f"shard_map {what} argument must be a pytree of `jax.sharding.PartitionSpec` "
-                f"instances, but:\n\n  {what} is {wrong[0]} of type {type(wrong[0]).__name__}",
-                advice=f"Check the {what} values passed to shard_map: write P('x').")
+        check_are_specs(what, given)
         try:
             found = tree.broadcast_prefix(given, value, is_leaf=is_spec,
                                           name=f"shard_map {what}")
@@ -177,7 +176,7 @@ class Site:
 
     def check_specs(self, what: str, specs: Sequence[Any]) -> None:
         """Refuse a spec that names an axis which is not manual."""
-        for spec in specs:
+        for spec in (s for s in specs if s is not None):
             for name in sorted(spec_axes(spec) - self.manual, key=str):
                 raise errors.explained(
                     errors.ArgumentError, f"shard_map.{what}",
@@ -308,11 +307,25 @@ class Site:
         return x
 
 
+def check_are_specs(what: str, given: Any) -> None:
+    """Refuse other leaves than specs.
+
+    Raises: TypeError naming the first.
+    """
+    wrong = [s for s in tree.leaves(given, is_leaf=is_spec) if not is_spec(s)]
+    if wrong:
+        raise errors.explained(
+            errors.ArgumentTypeError, f"shard_map.{what}",
+            f"shard_map {what} argument must be a pytree of `jax.sharding.PartitionSpec` "
+            f"instances, but:\n\n  {what} is {wrong[0]} of type {type(wrong[0]).__name__}",
+            advice=f"Check the {what} values passed to shard_map: write P('x').")
+
+
 def is_spec(x: Any) -> bool:
     return x is None or isinstance(x, PartitionSpec)
 
 
-def inferred(x: Any, manual: frozenset) -> Any:
+def inferred(x: Any, manual: frozenset, mesh: Any) -> Any:
     """Return the spec by which types shard an argument, or that of a concrete one's own sharding.
 
     Raises: ValueError if it has none.
@@ -325,6 +338,8 @@ def inferred(x: Any, manual: frozenset) -> Any:
     sharding = getattr(x, "_sharding", None)
     if isinstance(sharding, NamedSharding):
         return sharding.spec
+    if mesh.are_all_axes_explicit:  # types name no axis: it is replicated
+        return P(*(None,) * len(aval.shape))
     raise errors.explained(
         errors.ArgumentError, "shard_map.infer",
         "shard_map was given no in_specs, and cannot infer them from an argument without a "
