@@ -26,6 +26,7 @@ from saem.core.avals import (
     aval_of,
     names_of,
 )
+from saem.core.infer import infer
 from saem.core.primitive import primitive
 from saem.core.sharded import entries_of, like_type, same_sharding, with_entry
 from saem.core.trace import bind
@@ -61,6 +62,7 @@ class Reshard(Linear):
         return self.sharding.mesh
 
     def eager(self, x):
+        infer(self, [aval_of(x)])  # refuses what does not fit, as in a program
         return placed(x, self.sharding)
 
     def shard_results(self, case: sharded.Case) -> Any:

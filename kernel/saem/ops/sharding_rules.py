@@ -12,6 +12,7 @@ Source: the documentation of jax.sharding, "explicit sharding"; observed behavio
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -130,6 +131,11 @@ def regrouped(old: Sequence[tuple[int, Any]], sizes: Sequence[int], mesh: dict) 
     """
     if all(entry is None for _, entry in old):
         return [None] * len(sizes)
+    if 0 in sizes:  # of nothing no axis comes: those in front that stay keep their entries
+        same = len(list(itertools.takewhile(lambda pair: pair[0][0] == pair[1], zip(old, sizes))))
+        if any(entry is not None for _, entry in old[same:]):
+            return None
+        return [*(entry for _, entry in old[:same]), *(None,) * (len(sizes) - same)]
     entries: list[Any] = []
     changed = 0
     i = j = 0
@@ -320,7 +326,18 @@ def top_k(self: Any, case: Case) -> Any:
     spec, axis = case.specs[0], self.axis
     if spec[axis] is not None:
         raise case.refuse(
-            1, f"top_k operand must be unsharded over axis {axis}, got sharding={case.shown(0)}",
+            1, "The input should be unsharded over the axis along which to compute the top_k "
+            f"values. Got input type={case.avals[0].str_short()} and axis={axis}",
+            "Reshard the operand so that this axis is not sharded.")
+    return [spec, spec]
+
+
+def approx_top_k(self: Any, case: Case) -> Any:
+    spec, axis = case.specs[0], self.reduction_dimension
+    if spec[axis] is not None:
+        raise case.refuse(
+            1, f"reduction dimension {axis} in operand {case.avals[0].str_short()} should be "
+            "unsharded i.e. the spec of that dim should be `None`.",
             "Reshard the operand so that this axis is not sharded.")
     return [spec, spec]
 
@@ -409,7 +426,10 @@ def decomposition(self: Any, case: Case) -> Any:
 
 
 def gather(self: Any, case: Case) -> Any:
-    """Axes read whole, and axes that operand and indices share, keep their sharding."""
+    """Axes read whole, and axes that operand and indices share, keep their sharding.
+
+    By indices that are sharded otherwise it is open who reads what.
+    """
     (x, indices), prim = case.specs, self
     numbers, sizes = prim.dimension_numbers, prim.slice_sizes
     shared = dict(zip(numbers.operand_batching_dims, numbers.start_indices_batching_dims))
@@ -419,6 +439,8 @@ def gather(self: Any, case: Case) -> Any:
                 sizes[axis] != case.avals[0].shape[axis] or axis in dropped):
             raise open_gather(case)
     lead = list(indices[:-1])
+    if any(e is not None and place not in shared.values() for place, e in enumerate(lead)):
+        raise open_gather(case)
     for axis, place in shared.items():
         if x[axis] is not None and lead[place] is None:
             lead[place] = x[axis]
@@ -459,6 +481,7 @@ def scatter(self: Any, case: Case) -> Any:
                 None, entry)):
             fits = False
     cut_elsewhere = any(e is not None for place, e in enumerate(updates) if place not in seen)
+    fits &= all(e is None or place in shared.values() for place, e in enumerate(indices[:-1]))
     if not fits or (cut_elsewhere and not shared):
         raise case.refuse(
             1, "Use `.at[...].set/add/mul/...(out_sharding=)` to provide output PartitionSpec for "

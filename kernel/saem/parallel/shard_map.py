@@ -71,10 +71,12 @@ def shard_map(f: Any = None, /, *, out_specs: Any, in_specs: Any = Infer, mesh: 
                             f"{', '.join(kwargs)} by keyword.")
         leaves, in_tree = tree.flatten(args)
         leaves = [as_array(x) for x in leaves]
+        specs = site.in_specs(in_specs, args, leaves)
         if not callable(out_specs):
             check_are_specs("out_specs", out_specs)
             site.check_specs("out_specs", tree.leaves(out_specs, is_leaf=is_spec))
-        specs = site.in_specs(in_specs, args, leaves)
+        for x, spec in zip(leaves, specs):
+            site.check_explicit(spec, aval_of(x))
         return site.call(in_tree, leaves, specs, out_specs)
 
     return shard_map_f
@@ -131,8 +133,6 @@ class Site:
             aval = aval_of(x)
             self.check_rank("in_specs", spec, aval, f"the passed args{path}", "input")
             self.check_division(spec, aval, path)
-        for spec, x in zip(specs, leaves):
-            self.check_explicit(spec, aval_of(x))
 
     def check_explicit(self, spec: Any, aval: ShapedArray) -> None:
         """Refuse a spec other than that by which types shard an argument, if all axes are typed."""

@@ -297,10 +297,13 @@ class NamedSharding:
     def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
         """Return the shape of each device's part.
 
-        Raises: IndivisibleError naming the axis.
+        Raises: IndivisibleError naming the axis; ValueError if the spec shards one that is not.
         """
-        self.check_compatible_aval(global_shape)
-        tiles = self.tiles(len(global_shape))
+        rank = len(global_shape)
+        tiles = self.tiles(rank)
+        if any(n != 1 for n in tiles[rank:]):
+            self.check_compatible_aval(global_shape)
+        tiles = tiles[:rank]
         for axis, (size, parts) in enumerate(zip(global_shape, tiles)):
             if size % parts:
                 raise IndivisibleError(
@@ -403,7 +406,7 @@ def _indices(sharding: NamedSharding, shape: tuple[int, ...]) -> tuple:
     part = sharding.shard_shape(shape)
     mesh = sharding.mesh
     number = {name: i for i, name in enumerate(mesh.axis_names)}
-    given = sharding.spec.partitions
+    given = sharding.spec.partitions[:len(shape)]
     entries = [axes_of(e) for e in given] + [()] * (len(shape) - len(given))
     found = []
     for coordinates, device in zip(np.ndindex(*mesh.axis_sizes), mesh._flat):
