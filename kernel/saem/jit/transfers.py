@@ -29,7 +29,8 @@ from saem.ops.constraints import constrained, prefix
 from saem.ops.convert import copy
 from saem.placement import devices
 from saem.placement.layouts import Format, Layout, check_layouts, format_of, space_of_sharding
-from saem.placement.shardings import NamedSharding, resolve
+from saem.placement.meshes import Mesh, mesh_context
+from saem.placement.shardings import NamedSharding, PartitionSpec, resolve
 from saem.placement.spread import check_rank
 from saem.placement.transfer_guards import explicit
 from saem.transform.staging import put_value, staged_in
@@ -223,7 +224,9 @@ def in_memory(x: Any, space: MemorySpace) -> Any:
     """
     if space is MemorySpace.Any:
         raise ValueError("device_put: MemorySpace.Any is no place; name Device or Host.")
-    sharding = x.sharding if isinstance(x, _jaxlib.Array) else devices.single_device(
+    mesh = mesh_context.value
+    sharding = x.sharding if isinstance(x, _jaxlib.Array) else NamedSharding(
+        mesh, PartitionSpec()) if isinstance(mesh, Mesh) else devices.single_device(
         devices.default_device())
     return sharding.with_memory_kind(space.kind(sharding._device_assignment[0]))
 

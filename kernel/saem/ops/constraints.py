@@ -120,7 +120,7 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     Array([1, 2], dtype=int32)
     """
     leaves, structure = tree.flatten(x)
-    refuse_devices("with_sharding_constraint", shardings)
+    refuse_devices("shardings", shardings)
     given = prefix("with_sharding_constraint", shardings, x)
     if any(s is None for s in given):
         raise ValueError("One of with_sharding_constraint arguments got sharding None which is not "
@@ -200,10 +200,14 @@ def asserted(x: Any, sharding: Any) -> Any:
     Along Explicit axes the type has it already: there it is only checked.
     Raises: AssertionError if the type has another; ValueError if some axes are not Explicit.
     """
-    explicit = getattr(getattr(sharding, "mesh", None), "explicit_axes", ())
+    mesh = getattr(sharding, "mesh", None)
+    here = get_abstract_mesh()
+    if mesh is not None and not here.empty and here.are_all_axes_explicit and (
+            mesh.shape_tuple == here.shape_tuple):
+        mesh = here  # the types of the mesh in force are those of the program
+    explicit = () if mesh is None else mesh.explicit_axes
     if not explicit:
         return sharding
-    mesh = sharding.mesh
     if not mesh.are_all_axes_explicit or mesh_context.value is None:
         named = {name for entry in sharding.spec.partitions for name in axes_of(entry)}
         if named & set(explicit):
@@ -232,15 +236,16 @@ def is_place(x: Any) -> bool:
 
 
 def refuse_devices(what: str, given: Any) -> None:
-    """Refuse devices among shardings.
+    """Refuse devices, and what is no place, among shardings.
 
     Raises: TypeError.
     """
     for leaf in tree.leaves(given, is_leaf=is_place):
-        if isinstance(leaf, _jaxlib.Device):
+        if isinstance(leaf, _jaxlib.Device) or not is_place(leaf):
             raise TypeError(
-                f"{what} leaf specifications are expected to be shardings, PartitionSpec instances "
-                f"or None, but got {leaf}. Try: jax.sharding.SingleDeviceSharding(device).")
+                f"{what} leaf specifications are expected to be PartitionSpec instances or None, "
+                f"but got {leaf}. Shardings are taken, too: NamedSharding(mesh, P('x')), "
+                "SingleDeviceSharding(device).")
 
 
 def place_of(given: Any, what: str) -> Any:

@@ -245,7 +245,17 @@ class NamedSharding:
 
     @property
     def _device_assignment(self) -> tuple:
+        self._need_devices("_device_assignment")
         return self.mesh._flat
+
+    def _need_devices(self, what: str) -> None:
+        """Refuse to say ``what`` of a mesh without devices.
+
+        Raises: ValueError.
+        """
+        if not isinstance(self.mesh, Mesh):
+            raise ValueError(f"{what} is not implemented for `jax.sharding.AbstractMesh`. "
+                             f"{self.mesh} has no devices: use a sharding on a jax.sharding.Mesh.")
 
     @property
     def _is_concrete(self) -> bool:
@@ -253,6 +263,7 @@ class NamedSharding:
 
     @functools.cached_property
     def device_set(self) -> set:
+        self._need_devices("device_set")
         return set(self.mesh._flat)
 
     @property
@@ -267,10 +278,12 @@ class NamedSharding:
 
     @property
     def addressable_devices(self) -> set:
+        self._need_devices("addressable_devices")
         return set(self._addressable_device_assignment)
 
     @property
     def is_fully_addressable(self) -> bool:
+        self._need_devices("is_fully_addressable")
         return self._internal_device_list.is_fully_addressable
 
     @functools.cached_property
@@ -318,6 +331,7 @@ class NamedSharding:
 
         Raises: NotImplementedError where they hold addends of a sum.
         """
+        self._need_devices("_device_assignment")
         if self.spec.unreduced:
             raise no_slices()
         return dict(_indices(self, tuple(global_shape)))
@@ -386,6 +400,10 @@ def check_spec(mesh: Any, spec: PartitionSpec) -> None:
                     f"{what} axes can only refer to mesh axes that is of type `Explicit`. Got "
                     f"{what.lower()} axes: {axes} and mesh: {mesh}")
     used: set = set()
+    if PartitionSpec.UNCONSTRAINED in spec.partitions and AxisType.Auto not in mesh.axis_types:
+        raise ValueError(
+            f"{spec!r} cannot contain `P.UNCONSTRAINED` when no mesh axis_types are `Auto`. Got "
+            f"mesh axis_types: {mesh.axis_types}. Write None for an axis that is not sharded.")
     for entry in spec.partitions:
         for axis in axes_of(entry):
             if axis not in mesh.axis_names:
