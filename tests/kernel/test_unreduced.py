@@ -323,6 +323,21 @@ def test_the_text_of_a_program_says_what_is_unreduced(mesh):
     assert "unreduced" not in reduced
 
 
+@pytest.mark.parametrize("program", [
+    lambda: jax.reshard(jax.reshard(jnp.arange(8.0), P("x", unreduced={"y"})), P()),
+    lambda: jax.reshard(jax.reshard(jnp.arange(8.0), P(unreduced={"x", "y"})), P()),
+    lambda: jax.reshard(jax.device_put(jnp.arange(8.0), P(unreduced={"y"})), P()),
+    lambda: jax.reshard(jax.jit(lambda: jnp.arange(8.0), out_shardings=P(unreduced={"y"}))(),
+                        P()),
+    lambda: jax.grad(lambda w: (jax.reshard(w, P(reduced={"x"})) * jax.reshard(
+        jnp.arange(8.0), P(reduced={"x"}))).sum())(jnp.ones(8)),
+])
+def test_what_is_whole_is_no_addend_of_itself(mesh, program):
+    """Of a value that every device computes one part of the addends is it, the others are zero."""
+    for run in (program, jax.jit(program)):
+        np.testing.assert_array_equal(run(), np.arange(8.0))
+
+
 def test_devices_hold_the_addends(mesh):
     a, b = placed((8, 4), "x", "y"), placed((4, 6), "y")
     out = open_product(a, b)

@@ -141,7 +141,8 @@ class ShapedArray:
         known = isinstance(dtype, (np.dtype, dtypes.ExtendedDType))
         self.dtype = dtype if known else np.dtype(dtype)
         self.weak_type = weak_type
-        if any(given is not None for given in (sharding, vma, memory_space, manual_axis_type)):
+        if (sharding is not None or vma is not None or memory_space is not None
+                or manual_axis_type is not None):
             manual = manual_axis_type
             placement = placement_of(
                 explicit_sharding(sharding, len(self.shape)),
@@ -254,7 +255,7 @@ class ShapedArray:
     def to_ct_aval(self) -> ShapedArray:
         """Return the aval of this value's cotangent: unreduced where the value is reduced."""
         aval = self.to_tangent_aval()
-        return aval.with_sums(aval.sums.dual)
+        return aval if aval.placement is None else aval.with_sums(aval.sums.dual)
 
     def with_sums(self, sums: Sums, like: Any = None) -> ShapedArray:
         """Return this aval unreduced and reduced along exactly these axes.

@@ -18,6 +18,7 @@ from saem import _jaxlib
 from saem.compile import arrays
 from saem.compile.device_assignment import held_as
 from saem.compile.dispatch import with_layout
+from saem.compile.lowering import whole
 from saem.core import errors, tree
 from saem.core.avals import aval_of
 from saem.core.memory_spaces import MemorySpace, placed, space_of
@@ -89,9 +90,9 @@ class DevicePut(Primitive):
 
     def lower(self, ctx, *xs):
         outs = []
-        for x, device, aval in zip(xs, self.devices, ctx.out_avals):
+        for x, device, given, aval in zip(xs, self.devices, ctx.in_avals, ctx.out_avals):
             if isinstance(device, NamedSharding):
-                x = constrained(ctx, x, device)
+                x = constrained(ctx, whole(ctx, x, device, given), device)
             space = space_of(aval)
             named = isinstance(device, MemorySpace) or getattr(device, "memory_kind", None)
             if named and ctx.module.platform != "cpu":

@@ -236,7 +236,7 @@ def is_place(x: Any) -> bool:
 
 
 def refuse_devices(what: str, given: Any) -> None:
-    """Refuse devices, and what is no place, among shardings.
+    """Refuse devices, and leaves that are not places, among shardings.
 
     Raises: TypeError.
     """

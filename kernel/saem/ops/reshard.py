@@ -78,6 +78,7 @@ class Reshard(Linear):
         return x
 
     def lower(self, ctx, x):
+        x = lowering.whole(ctx, x, self.sharding, ctx.in_avals[0])
         return lowering.constrained(ctx, x, self.sharding)
 
     def transpose(self, ct, x):
