@@ -7,8 +7,9 @@ Invariant: nothing is defined here; these are names of ``placement``, ``ops`` an
 from __future__ import annotations
 
 from saem._jaxlib import Sharding
+from saem.core.avals import ManualAxisType
 from saem.ops.constraints import reshard
-from saem.parallel.axis_modes import ManualAxisType, auto_axes, explicit_axes
+from saem.parallel.axis_modes import auto_axes, explicit_axes
 from saem.placement.devices import SingleDeviceSharding, make_single_device_sharding
 from saem.placement.meshes import (
     AbstractDevice,

@@ -28,6 +28,9 @@ def A(shape, *spec):
 x, xr, xc, v = A((8, 4), "x", "y"), A((8, 4), "x"), A((8, 4), None, "y"), A((8,), "x")
 rep = A((8, 4))
 Z = lambda shape, *spec: jnp.zeros(shape, out_sharding=P(*spec))
+D = lambda shape, *spec, dtype=np.float32, **sums: jax.ShapeDtypeStruct(
+    shape, dtype, sharding=NS(mesh, P(*spec, **sums)))
+SM = lambda f, ins, outs, **rest: jax.shard_map(f, mesh=mesh, in_specs=ins, out_specs=outs, **rest)
 t = lambda *xs: [str(jax.typeof(x)) for x in jax.tree.leaves(xs)]
 T = lambda f, *xs: [str(a) for a in jax.make_jaxpr(f)(*xs).out_avals]
 J = lambda f, *xs: str(jax.make_jaxpr(f)(*xs))
@@ -55,7 +58,7 @@ def answer(program):
             kind = next(c.__name__ for c in type(error).__mro__
                         if c.__module__ == "builtins" or c.__name__ == "ShardingTypeError")
             words = re.sub(r"^[-.A-Za-z0-9_]+: ", "", str(error).splitlines()[0])
-            return ["refused", kind, words[:45]]
+            return ["refused", kind, re.split(r"\\. |:", words)[0][:45].rstrip(".")]
 '''
 
 

@@ -18,7 +18,39 @@ from saem.core.sharded import ShardingTypeError
 from saem.sharding import AxisType, NamedSharding
 from saem.sharding import PartitionSpec as P
 
+I = "D((8,), 'x', dtype=np.int32)"
+
 GROUPS = {
+    "sharded indices leave it open who reads": [f"T(lambda a, i: {op}, {a}, {i})" for op, a, i in [
+        ("a[i]", "rep", I), ("a[i]", "xc", I), ("a[i]", "v", "D((8,), dtype=np.int32)"),
+        ("jnp.take(a, i, axis=0)", "rep", I), ("a[i, i]", "A((8, 8))", I),
+        ("a.at[i].get(out_sharding=P('x'))", "rep", I), ("a.at[i].set(0.)", "rep", I),
+        ("a.at[i].add(1.)", "rep", I), ("a.at[i].add(1., out_sharding=P())", "rep", I),
+        ("jnp.take_along_axis(a, i, 1)", "xr", "D((8, 4), 'x', dtype=np.int32)"),
+        ("jnp.take_along_axis(a, i, 0)", "rep", "D((8, 1), 'x', dtype=np.int32)"),
+        ("jax.ops.segment_sum(a, i, 4)", "A((8,))", I), ("jnp.bincount(i, length=3)", "rep", I)]],
+    "repetition": [
+        "jnp.repeat(v, 2)", "V(jnp.repeat(xr, 2, axis=1))", "jnp.repeat(xr, 2, axis=0)",
+        "V(jnp.repeat(rep, 2, axis=0))", "V(jnp.repeat(xr, 2, axis=0, out_sharding=P('x')))",
+        "T(lambda a: jnp.repeat(a, 2, out_sharding=P('x')), xr)",
+        "T(lambda a: jnp.repeat(a, np.arange(8), axis=0, out_sharding=P('x')), xr)",
+        "T(lambda a: jnp.repeat(a, 0, axis=1), xr)", "T(lambda a: a.repeat(2), v)",
+        "jnp.cumsum(xr)", "jnp.cumprod(v)", "T(lambda a: jnp.cumsum(a, 1), xr)"],
+    "no elements": [
+        "T(lambda a: a[:, :0].reshape(0), xr)",
+        "T(lambda a: a.reshape(0, 4), D((8, 0, 3), 'x'))", "T(lambda a: a[:0].reshape(0, 2), xc)"],
+    "shardings that cannot be": [
+        "NS(mesh, P('x', None)).shard_shape((8,))", "NS(mesh, P(P.UNCONSTRAINED))",
+        "mesh.abstract_mesh.devices", "NS(mesh.abstract_mesh, P('x')).device_set",
+        "NS(mesh.abstract_mesh, P('x')).devices_indices_map((8,))",
+        "NS(mesh.abstract_mesh, P('x')).is_fully_addressable",
+        "jax.jit(lambda a: a, in_shardings='x')", "jax.reshard(jnp.ones(3), P('x'))",
+        "jax.jit(lambda a: lax.with_sharding_constraint(a, NS(jax.make_mesh((4, 2), ('x', 'y'), "
+        "axis_types=(AT.Auto,) * 2), P('y'))))(v)",
+        "S(jax.device_put(np.ones(8), jax.memory.Space.Host))",
+        "jax.jit(lambda a: a, in_shardings=P('x'))(jnp.ones(3))"],
+    "greatest": [f"T(lambda a: lax.{name}(a, 2), {a})" for name in ("approx_max_k", "top_k")
+                 for a in ("xr", "v")],
     "types print": [
         "t(x, xr, xc, v, rep, jnp.ones(3))", "repr(jax.typeof(x))", "str(x.aval.sharding)",
         "J(lambda x: jnp.sin(x) * 2 + x, x)", "[jax.typeof(x).shape, x.aval.ndim]",

@@ -114,6 +114,15 @@ GROUPS = {
         "V(jax.grad(lambda x: jax.shard_map(jnp.sin, in_specs=P('x'), out_specs=P('x'), "
         "axis_names={'x'})(x).sum())(x))",
         "jax.shard_map(lambda x: lax.psum(x, 'x'), in_specs=P('x'), out_specs=P())(x)",
+        "jax.shard_map(lambda x: x, in_specs=P('x'), out_specs=P('x'))(rep)",
+        "jax.shard_map(lambda x: x, in_specs=P('x'), out_specs=P('x'))(np.ones(8))",
+        "jax.jit(jax.shard_map(lambda x: x, in_specs=P('x'), out_specs=P('x')))(jnp.ones(8))",
+        "[np.asarray(jax.shard_map(lambda x: x * 2, in_specs=P(), out_specs=P())(np.ones(8, "
+        "'f'))), np.asarray(jax.shard_map(lambda x: x * 2, out_specs=P())(np.ones(8, 'f')))]",
+        "V(jax.shard_map(lambda x: x, in_specs=P('x'), out_specs=P('x'), axis_names={'x'})("
+        "jnp.ones(8)))",
+        "over((AT.Auto, AT.Explicit), lambda m: np.asarray(jax.shard_map(lambda x: x, "
+        "in_specs=P('x'), out_specs=P('x'))(jnp.ones(8))))",
         "str(jax.make_jaxpr(jax.shard_map(lambda x: jnp.sin(x), in_specs=P('x'), out_specs=P('x'), "
         "axis_names={'x'}))(x).eqns[0].params['jaxpr'])",
         "(lambda seen: [jax.make_jaxpr(jax.shard_map(lambda x: (seen.append(str("

@@ -39,6 +39,9 @@ ELSEWHERE: dict[str, str] = {
     **dict.fromkeys(
         ("all_gather", "all_gather_invariant", "all_to_all", "axis_index", "ppermute",
          "psum_invariant", "pvary", "reduce_scatter"), "tests/kernel/test_axes.py"),
+    **dict.fromkeys(
+        ("all_gather_reduced", "preduced", "reduced_vary_cast_p", "unreduced_psum",
+         "unreduced_reduce_scatter", "vary_unreduced_cast_p"), "tests/kernel/test_unreduced.py"),
     # Keys are no NumPy arrays.
     **dict.fromkeys(
         ("random_bits", "random_clone", "random_fold_in", "random_seed", "random_split",

@@ -270,7 +270,7 @@ def test_a_name_mapped_outside_is_known_inside():
 
 def test_nested_by_axis():
     mesh = device_mesh()
-    inner = jax.shard_map(lambda x: lax.psum(x, "j"), mesh=mesh, in_specs=P("j"), out_specs=P(),
+    inner = jax.shard_map(lambda x: lax.psum(x, "j"), in_specs=P("j"), out_specs=P(),
                           axis_names={"j"})
     outer = jax.jit(jax.shard_map(lambda x: inner(x) + lax.psum(x, "i")[:1], mesh=mesh,
                                   in_specs=P("i"), out_specs=P("i"), axis_names={"i"}))
@@ -399,15 +399,78 @@ def test_a_constraint_lies_along_the_mapped_axis(jax_oracle):
     same(jax_oracle, program, x=X)
 
 
-def test_a_varying_carry_starts_varying():
-    """JAX asks for a pcast of the initial carry; here it is made by itself."""
-    f = jax.shard_map(lambda x: lax.scan(lambda c, y: (c + y, c), jnp.zeros(4), x),
+def test_a_carry_that_is_cast_starts_varying():
+    start = lambda: lax.pcast(jnp.zeros(4), "i", to="varying")
+    f = jax.shard_map(lambda x: lax.scan(lambda c, y: (c + y, c), start(), x),
                       mesh=device_mesh(), in_specs=P("i"), out_specs=(P("i"), P("i")))
     total, before = f(X)
     blocks = X.reshape(4, 2, 4)
     np.testing.assert_allclose(total, blocks.sum(1).reshape(16), rtol=1e-5)
     np.testing.assert_allclose(
         before, np.stack([np.zeros_like(blocks[:, 0]), blocks[:, 0]], 1).reshape(8, 4), rtol=1e-5)
+
+
+def by_hand(f, out_specs=P("i"), **kwargs):
+    """Return the jaxpr of ``f`` on parts along i, or the first words of the refusal."""
+    try:
+        return str(jax.make_jaxpr(jax.shard_map(
+            f, mesh=device_mesh(), in_specs=P("i"), out_specs=out_specs, **kwargs))(X))
+    except Exception as error:
+        kind = next(c for c in type(error).__mro__ if c.__module__ == "builtins")
+        words = [part.strip() for part in str(error).split("\n") if "manual axis types" in part]
+        return [kind.__name__, *(w[:60] for w in words)]
+
+
+CARRIES = [
+    "lambda c: lax.scan(lambda s, r: (s + r, None), jnp.zeros(4), c)[0]",
+    "lambda c: lax.scan(lambda s, r: ((s[0] + r, s[1]), None), (jnp.zeros(4), jnp.ones(3)), "
+    "c)[0][0]",
+    "lambda c: lax.scan(lambda s, _: (lax.psum(s, 'i'), None), c, None, length=2)[0]",
+    "lambda c: lax.while_loop(lambda s: s.sum() < 2, lambda s: s + c.sum(), jnp.zeros(()))[None]",
+    "lambda c: lax.scan(lambda s, _: (lax.scan(lambda u, r: (u + r, None), s, c)[0], None), "
+    "jnp.zeros(4), None, length=2)[0]",
+    "lambda c: lax.map(lambda r: r + c.sum(), jnp.ones(4))",
+    "lambda c: lax.fori_loop(0, c.shape[0], lambda i, s: s + c.sum(), c.sum())[None]",
+    "lambda c: lax.scan(lambda s, r: (s + r, None), lax.pcast(jnp.zeros(4), 'i', "
+    "to='varying'), c)[0]",
+]
+BRANCHES = [
+    "lambda c: lax.cond(True, lambda: c.sum(), lambda: 0.)[None]",
+    "lambda c: lax.cond(True, lambda: (c.sum(), 1.), lambda: (c.sum(), c.sum()))[0][None]",
+    "lambda c: lax.switch(1, [lambda: c.sum(), lambda: 0., lambda: c.sum()])[None]",
+    "lambda c: lax.cond(True, lambda c: c * 2, lambda c: c + 1, c)",
+]
+
+
+def test_what_varies_is_said_as_jax_asks_for(jax_oracle):
+    same(jax_oracle, f"[{', '.join(f'by_hand({f})' for f in CARRIES + BRANCHES)}]",
+         within=__name__, X=X)
+
+
+def test_loops_of_the_library_and_of_choices_start_varying():
+    """Of users' loops alone it is asked what varies, and not where devices choose separately."""
+    library = lambda c: jnp.searchsorted(c[0], c[1])
+    chosen = lambda c: lax.fori_loop(
+        0, 3, lambda i, s: lax.cond(c.sum() > 0, lambda: 1.0, lambda: 2.0), 0.0)[None]
+    for f in (library, chosen):
+        assert isinstance(by_hand(f), str), by_hand(f)
+
+
+def test_the_mesh_in_force_is_the_mesh(jax_oracle):
+    same(jax_oracle, "[refused(lambda: jax.shard_map(lambda c: c, mesh=jax.make_mesh(*shape, "
+         "axis_types=(kind,) * len(shape[0])), in_specs=P('i'), out_specs=P('i'))(X)) for shape in "
+         "(((4, 2), ('i', 'j')), ((4,), ('i',))) for kind in jax.sharding.AxisType "
+         "if 'M' not in str(kind)]", within=__name__, X=X)
+
+
+def refused(program):
+    """Return the first words with which a program under the usual mesh is refused, "" if not."""
+    with jax.set_mesh(device_mesh()):
+        try:
+            program()
+        except ValueError as error:
+            return re.sub("^[a-z_.]+: ", "", str(error))[:20]
+    return ""
 
 
 def test_a_branch_chosen_by_each_device_varies():

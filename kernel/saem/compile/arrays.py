@@ -16,7 +16,7 @@ import numpy as np
 
 from saem import _jaxlib
 from saem.compile.device_assignment import hold, place_names
-from saem.compile.dispatch import deleted_argument, device_of, present, put
+from saem.compile.dispatch import deleted_argument, device_of, present, put, spread_like
 from saem.core import dtypes, source
 from saem.core.avals import aval_of
 from saem.core.conversions import immutable
@@ -24,7 +24,8 @@ from saem.core.events import Transfer, bus
 from saem.core.memory_spaces import HOST, space_of
 from saem.placement.devices import placement_name
 from saem.placement.layouts import format_of, is_usual
-from saem.placement.spread import assemble, host_value, place_like, shards
+from saem.placement.shardings import holds_addends
+from saem.placement.spread import assemble, host_value, part_of, shards
 
 ArrayImpl = _jaxlib.ArrayImpl
 
@@ -79,8 +80,11 @@ def show(x: Any) -> str:
     """Return ``Array([0, 1, 2], dtype=int32)``."""
     if x.is_deleted():
         return f"Array(<deleted>, shape={x.aval.shape}, dtype={x.aval.dtype.name})"
-    value = value_of(x)
     weak = ", weak_type=True" if x.aval.weak_type else ""
+    if not can_be_read(x):
+        return (f"Array(shape={x.aval.shape}, dtype={x.aval.dtype.name}{weak}, "
+                f"sharding={x._sharding})")
+    value = value_of(x)
     suffix = f"dtype={x.aval.dtype.name}{weak})"
     if value.size == 0:
         return f"Array([], shape={value.shape}, {suffix}"
@@ -90,6 +94,13 @@ def show(x: Any) -> str:
     if start + len(last) + len(suffix) + 2 > 80:
         return f"Array({text},      {suffix}"  # no new line: JAX has none either
     return f"Array({text}, {suffix}"
+
+
+def can_be_read(x: Any) -> bool:
+    """Return whether this process can put the numbers of ``x`` together."""
+    sharding = x._sharding
+    return (sharding.is_fully_addressable or sharding.is_fully_replicated) \
+        and not holds_addends(sharding)
 
 
 def one_number(x: Any, kind: type) -> Any:
@@ -165,7 +176,7 @@ def device_put(x: Any, device: Any) -> Any:
         return put(x, single, True)
     if bus.active:
         publish_spread(x, device)
-    return present(hold(place_like(hold(x), device)), x)
+    return present(hold(spread_like(hold(x), device)), x)
 
 
 def publish_spread(x: Any, sharding: Any) -> None:
@@ -186,6 +197,13 @@ def copy_to_host_async(x: Any) -> None:
         raise deleted_argument(x)
     for part in x._arrays if device_of(x) is None else (x,):
         part._copy_single_device_array_to_host_async()
+
+
+def addressable_data(x: Any, index: int) -> Any:
+    """Return what the device ``index`` of this process holds of ``x``, as an array of its own."""
+    if x.is_deleted():
+        raise deleted_argument(x)
+    return part_of(x, index)
 
 
 _PROPERTIES = {
@@ -209,7 +227,7 @@ _PROPERTIES = {
 _METHODS = {
     "__array__": as_numpy,
     "__repr__": show,
-    "__str__": lambda x: str(value_of(x)),
+    "__str__": lambda x: str(value_of(x)) if can_be_read(x) else show(x),
     "__format__": lambda x, spec: format(value_of(x)[()], spec) if not x.aval.shape
     else format(value_of(x), spec),
     "__len__": lambda x: len(x.aval),
@@ -229,7 +247,7 @@ _METHODS = {
     "tobytes": lambda x, order="C": value_of(x).tobytes(order),
     "devices": lambda x: set(x._sharding.device_set),
     "copy_to_host_async": copy_to_host_async,
-    "addressable_data": lambda x, index: parts(x)[index].data,
+    "addressable_data": addressable_data,
 }
 
 for _name, _get in _PROPERTIES.items():

@@ -18,7 +18,6 @@ from saem.compile.text import physical_aval
 from saem.core import errors, sharded, source
 from saem.core.avals import Seen, aval_of
 from saem.core.jaxpr import ClosedJaxpr, Jaxpr, sub_jaxprs
-from saem.core.sharded import entries_of
 from saem.placement.devices import default_device, placement_name
 from saem.placement.meshes import Mesh, mesh_context
 from saem.placement.shardings import NamedSharding, PartitionSpec
@@ -59,7 +58,7 @@ class Spread(NamedTuple):
         typed = mesh_context.value is not None or any(
             a.explicit is not None for a in closed.in_avals)
         return self._replace(outs=tuple(
-            NamedSharding(mesh, PartitionSpec(*entries_of(aval)))
+            NamedSharding(mesh, aval.sharding.spec)
             if s is None and (typed or aval.explicit is not None) else s
             for s, aval in zip(given, closed.out_avals)))
 

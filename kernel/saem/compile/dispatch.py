@@ -62,7 +62,12 @@ from saem.placement.layouts import (
     usual_layout,
 )
 from saem.placement.meshes import Mesh, mesh_context
-from saem.placement.shardings import NamedSharding, PartitionSpec, named_from_xla
+from saem.placement.shardings import (
+    NamedSharding,
+    PartitionSpec,
+    holds_addends,
+    named_from_xla,
+)
 from saem.placement.spread import move, place_like
 
 ArrayImpl = _jaxlib.ArrayImpl
@@ -326,7 +331,31 @@ def put_spread(x: Any, sharding: Any) -> Any:
     device = getattr(sharding, "_device", None)
     if device is not None and is_usual(sharding):
         return _put_held(x, device)
-    return hold(place_like(x, sharding))
+    return hold(spread_like(x, sharding))
+
+
+def spread_like(x: Any, sharding: Any) -> Any:
+    """Return the value ``x`` committed to a sharding over several devices.
+
+    Addends of a sum are made, or added up, by a program.
+    """
+    if not Seen.sums or type(x) is not ArrayImpl or x._sharding == sharding or not (
+            holds_addends(x._sharding) or holds_addends(sharding)):
+        return place_like(x, sharding)
+    if x._sharding.device_set != sharding.device_set:
+        x = place_like(x, NamedSharding(sharding.mesh, PartitionSpec()))
+    key = x.aval, x._sharding, sharding
+    program = _resharding.get(key)
+    if program is None:
+        var = Var(x.aval)
+        closed = ClosedJaxpr(Jaxpr([], [var], [var], []))
+        demands = Demands((x._sharding,), (sharding,))
+        program = build(closed, placement([x], demands)[0], True, name="resharded")
+        _resharding.keep(key, program)
+    return program.run([x])[0]
+
+
+_resharding = Kept()
 
 
 def with_layout(x: Any, layout: Layout) -> Any:

@@ -37,6 +37,7 @@ from saem.core.jaxpr import Atom, ClosedJaxpr, Eqn, Jaxpr, Literal, Var, pick
 from saem.core.provenance import name_stack
 from saem.core.record import Record
 from saem.core.refs import is_ref, works_on_references
+from saem.core.sharded import entries_of, entries_on
 from saem.core.trace import Mark, Tracer, attributes_of
 from saem.placement import layouts
 from saem.placement.shardings import annotation
@@ -198,6 +199,9 @@ def write_module(closed: ClosedJaxpr, options: Options) -> Lowering:
     for var, value in scalars:
         env[var] = writer.constant(np.asarray(value), var.aval)
     results = write_equations(writer, eqns, jaxpr.outvars, env)
+    if Seen.sums and spread is not None and spread.outs:
+        results = [r if s is None else whole(writer, r, s, aval)
+                   for r, s, aval in zip(results, spread.outs, closed.out_avals)]
     if terms and any(terms.named):
         results = [writer.in_memory(r, kind) if named else r for r, kind, named in zip(
             results, terms.out_kinds, terms.named)]
@@ -402,6 +406,17 @@ def constrained(writer: Writer, x: str, sharding: Any) -> str:
     text = annotation(sharding, len(physical_aval(aval).shape), bool(mesh.auto_axes))
     return writer.append(f"sdy.sharding_constraint {x} <{writer.module.mesh(mesh)}, {text}>",
                          tensor_type(aval), aval)
+
+
+def whole(writer: Writer, x: str, sharding: Any, aval: ShapedArray) -> str:
+    """Write that ``x``, of ``aval``, is whole, where ``sharding`` will make addends of it.
+
+    Else the partitioner takes the copies that devices have for the addends.
+    """
+    unreduced = getattr(getattr(sharding, "spec", None), "unreduced", frozenset())
+    if unreduced <= aval.sums.unreduced:
+        return x
+    return constrained(writer, x, entries_on(sharding, entries_of(aval), aval.sums))
 
 
 def private_function(module: Module, closed: ClosedJaxpr, name: str) -> tuple[str, list]:

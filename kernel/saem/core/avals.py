@@ -12,6 +12,7 @@ Invariant: equal avals mean that one compiled program serves both values.
 from __future__ import annotations
 
 import enum
+import itertools
 import math
 from collections.abc import Callable, Hashable
 from typing import Any, ClassVar, NamedTuple
@@ -21,6 +22,7 @@ import numpy as np
 from saem import _jaxlib
 from saem.core import config, dtypes
 from saem.core.errors import NotAValue
+from saem.core.record import Record
 
 
 class MemorySpace(enum.Enum):
@@ -45,26 +47,72 @@ def _own_kind(device: Any) -> str:
 NOWHERE: frozenset = frozenset()
 
 
+class Sums(NamedTuple):
+    """Along which mesh axes the devices hold addends of a value, and along which its cotangent's.
+
+    Along ``unreduced`` axes the value is the sum over the devices; along ``reduced`` ones each
+    device has it whole, and its cotangent is unreduced.
+    """
+
+    unreduced: frozenset = NOWHERE
+    reduced: frozenset = NOWHERE
+
+    @property
+    def any(self) -> bool:
+        return bool(self.unreduced or self.reduced)
+
+    @property
+    def dual(self) -> Sums:
+        """Those of the cotangent."""
+        return Sums(self.reduced, self.unreduced)
+
+
+NO_SUMS = Sums()
+
+
+class ManualAxisType(Record):
+    """Along which manual axes a value varies, and along which it is unreduced or reduced.
+
+    Raises: ValueError if an axis is in two of them.
+    """
+
+    varying: frozenset = NOWHERE
+    unreduced: frozenset = NOWHERE
+    reduced: frozenset = NOWHERE
+
+    def __init__(self, *, varying: Any = NOWHERE, unreduced: Any = NOWHERE, reduced: Any = NOWHERE):
+        given = {"varying": varying, "unreduced": unreduced, "reduced": reduced}
+        for (one, a), (other, b) in itertools.combinations(given.items(), 2):
+            if set(a) & set(b):
+                raise ValueError(f"{one} and {other} cannot have common mesh axes. Got {one}={a} "
+                                 f"and {other}={b}")
+        super().__init__(*map(frozenset, given.values()))
+
+
 class Placement(NamedTuple):
     """Where a value is placed, if not replicated on its devices in their own memory.
 
     ``sharding`` is a NamedSharding of an AbstractMesh, with one entry per axis that names Explicit
-    mesh axes only; ``vma`` are the mesh axes along which the value varies inside ``shard_map``.
+    mesh axes only, and sums along those; ``vma`` are the mesh axes along which the value varies
+    inside ``shard_map``, ``sums`` those of its sums there.
     """
 
     sharding: Any = None
     vma: frozenset = NOWHERE
     memory: MemorySpace = MemorySpace.Device
+    sums: Sums = NO_SUMS
 
 
 class Seen:
     """What has been used in this process, so that programs without it need not look for it.
 
     ``placements``: avals with a placement, or a mesh with an Explicit axis; until then inferring
-    a type is calling a typing rule.  ``storage``: memories and layouts other than a device's own.
+    a type is calling a typing rule.  ``sums``: specs with unreduced or reduced axes.
+    ``storage``: memories and layouts other than a device's own.
     """
 
     placements: ClassVar[bool] = False
+    sums: ClassVar[bool] = False
     storage: ClassVar[bool] = False
 
 
@@ -86,15 +134,21 @@ class ShapedArray:
                  manual_axis_type: Any = None):
         """Make an aval; ``sharding``, ``vma`` and ``memory_space`` are JAX's words for placement.
 
-        Of a ``sharding`` only entries along Explicit mesh axes belong to a type.
+        Of a ``sharding`` only entries along Explicit mesh axes belong to a type;
+        ``manual_axis_type`` has the axes inside ``shard_map``.
         """
         self.shape = shape if type(shape) is tuple else tuple(shape)
         known = isinstance(dtype, (np.dtype, dtypes.ExtendedDType))
         self.dtype = dtype if known else np.dtype(dtype)
         self.weak_type = weak_type
-        if sharding is not None or vma is not None or memory_space is not None:
-            placement = placement_of(explicit_sharding(sharding, len(self.shape)),
-                                     frozenset(vma or ()), memory_space or MemorySpace.Device)
+        if (sharding is not None or vma is not None or memory_space is not None
+                or manual_axis_type is not None):
+            manual = manual_axis_type
+            placement = placement_of(
+                explicit_sharding(sharding, len(self.shape)),
+                frozenset(vma or ()) if manual is None else manual.varying,
+                memory_space or MemorySpace.Device,
+                NO_SUMS if manual is None else Sums(manual.unreduced, manual.reduced))
         self.placement = placement
 
     @property
@@ -120,6 +174,25 @@ class ShapedArray:
     def vma(self) -> frozenset:
         """The mesh axes along which the value varies inside ``shard_map``."""
         return NOWHERE if self.placement is None else self.placement.vma
+
+    @property
+    def sums(self) -> Sums:
+        """The mesh axes along which the value is unreduced or reduced."""
+        if self.placement is None:
+            return NO_SUMS
+        sharding, _, _, sums = self.placement
+        if sharding is None:
+            return sums
+        spec = sharding.spec
+        return Sums(spec.unreduced | sums.unreduced, spec.reduced | sums.reduced)
+
+    @property
+    def manual_axis_type(self) -> ManualAxisType:
+        """The mesh axes along which the value varies or is a sum inside ``shard_map``."""
+        _, vma, _, sums = self.placement or Placement()
+        return ManualAxisType(varying=vma, unreduced=sums.unreduced, reduced=sums.reduced)
+
+    mat = manual_axis_type
 
     @property
     def memory_space(self) -> MemorySpace:
@@ -154,13 +227,14 @@ class ShapedArray:
             changes.get("weak_type", self.weak_type),
         )
         if self.placement is not None or not changes.keys().isdisjoint(Placement._fields):
-            sharding, vma, memory = self.placement or Placement()
+            sharding, vma, memory, sums = self.placement or Placement()
             if "sharding" in changes:
                 sharding = explicit_sharding(changes["sharding"], len(aval.shape))
             elif sharding is not None and aval.shape != self.shape:
                 sharding = shifted_sharding(sharding, self.shape, aval.shape)
             aval.placement = placement_of(
-                sharding, changes.get("vma", vma), changes.get("memory", memory))
+                sharding, changes.get("vma", vma), changes.get("memory", memory),
+                changes.get("sums", sums))
         return aval
 
     def strip_weak_type(self) -> ShapedArray:
@@ -178,21 +252,45 @@ class ShapedArray:
     # Its older name, which rules of libraries still use.
     at_least_vspace = to_tangent_aval
 
+    def to_ct_aval(self) -> ShapedArray:
+        """Return the aval of this value's cotangent: unreduced where the value is reduced."""
+        aval = self.to_tangent_aval()
+        return aval if aval.placement is None else aval.with_sums(aval.sums.dual)
+
+    def with_sums(self, sums: Sums, like: Any = None) -> ShapedArray:
+        """Return this aval unreduced and reduced along exactly these axes.
+
+        Those that are Explicit are axes of the mesh of ``like``, a sharding, if the aval has none.
+        """
+        if sums == self.sums:
+            return self
+        sharding, vma, memory, _ = self.placement or Placement()
+        mesh_of = like if sharding is None else sharding
+        explicit = () if mesh_of is None else mesh_of.mesh.explicit_axes
+        typed, manual = _split(sums, explicit)
+        if mesh_of is not None:
+            entries = () if sharding is None else sharding.spec._partitions
+            sharding = with_entries(mesh_of, entries, len(self.shape), typed)
+        return ShapedArray(self.shape, self.dtype, self.weak_type,
+                           placement_of(sharding, vma, memory, manual))
+
     def str_short(self, short_dtypes: bool = False) -> str:
         """Return ``f32[2,3]``, the notation of jaxprs.
 
         With a placement: ``f32[8@x,2]`` (sharded along ``x``), ``f32[2]{V:i}`` (varying along
-        ``i``), ``f32<host>[2]`` (in the memory of the host).
+        ``i``), ``f32[2]{U:x}`` (unreduced along ``x``; ``R``: reduced), ``f32<host>[2]`` (in the
+        memory of the host).
         """
         short = short_dtypes or self.dtype == dtypes.float0
         name = dtypes.short_name(self.dtype) if short else str(self.dtype)
         if self.placement is None:
             return f"{name}[{','.join(map(str, self.shape))}]"
-        sharding, vma, memory = self.placement
+        sharding, vma, memory, _ = self.placement
         entries = (None,) * len(self.shape) if sharding is None else sharding.spec._partitions
         sizes = [f"{n}{entry_text(e)}" for n, e in zip(self.shape, entries)]
         where = "<host>" if memory is MemorySpace.Host else ""
-        return f"{name}{where}[{','.join(sizes)}]{vma_text(vma)}"
+        unreduced, reduced = self.sums
+        return f"{name}{where}[{','.join(sizes)}]{axes_text(V=vma, U=unreduced, R=reduced)}"
 
     def __str__(self) -> str:
         return "~" * self.weak_type + self.str_short()
@@ -208,14 +306,28 @@ class ShapedArray:
 
 
 def placement_of(sharding: Any, vma: frozenset = NOWHERE,
-                 memory: MemorySpace = MemorySpace.Device) -> Placement | None:
+                 memory: MemorySpace = MemorySpace.Device, sums: Sums = NO_SUMS
+                 ) -> Placement | None:
     """Return the placement with these fields, None where all are as usual."""
-    if sharding is None and not vma and memory is not MemorySpace.Host:
+    if sharding is None and not vma and memory is not MemorySpace.Host and not sums.any:
         return None
     Seen.placements = True
     if memory is MemorySpace.Host:
         Seen.storage = True
-    return Placement(sharding, vma, memory)
+    if sums.any:
+        Seen.sums = True
+    return Placement(sharding, vma, memory, sums)
+
+
+def sums_of_spec(spec: Any) -> Sums:
+    """Return the unreduced and reduced axes that a spec names."""
+    return Sums(spec.unreduced, spec.reduced)
+
+
+def _split(sums: Sums, axes: Any) -> tuple[Sums, Sums]:
+    """Return the part of ``sums`` along ``axes``, and the rest."""
+    inside = Sums(*[names.intersection(axes) for names in sums])
+    return inside, Sums(*[names - part for names, part in zip(sums, inside)])
 
 
 def names_of(entry: Any) -> tuple:
@@ -240,31 +352,37 @@ def explicit_sharding(sharding: Any, ndim: int) -> Any:
     explicit = mesh.explicit_axes if mesh is not None else ()
     if not explicit:
         return None
-    return with_entries(sharding, [only(e, explicit) for e in tuple(sharding.spec)[:ndim]], ndim)
+    spec = sharding.spec
+    return with_entries(sharding, [only(e, explicit) for e in spec._partitions[:ndim]], ndim,
+                        sums_of_spec(spec))
 
 
-def with_entries(like: Any, entries: Any, ndim: int) -> Any:
-    """Return the sharding of a type with ``entries`` on the mesh of ``like``, or None if empty."""
-    if not any(e is not None for e in entries):
+def with_entries(like: Any, entries: Any, ndim: int, sums: Sums = NO_SUMS) -> Any:
+    """Return the sharding of a type with ``entries`` and ``sums`` on the mesh of ``like``.
+
+    None if both are empty.
+    """
+    if not any(e is not None for e in entries) and not sums.any:
         return None
     given = (*entries, *(None,) * (ndim - len(entries)))
     mesh = like.mesh.abstract_mesh
-    if mesh is like.mesh and like.spec._partitions == given:
+    spec = like.spec
+    if mesh is like.mesh and spec._partitions == given and sums_of_spec(spec) == sums:
         return like
-    return type(like)(mesh, type(like.spec)(*given))
+    return type(like)(mesh, type(spec)(*given, unreduced=sums.unreduced, reduced=sums.reduced))
 
 
 def shifted_sharding(sharding: Any, before: tuple, after: tuple) -> Any:
     """Return the sharding of a value whose shape changed from ``before`` to ``after``.
 
-    With one axis more or fewer in front the others keep their entries; else there is none.
+    With one axis more or fewer in front the others keep their entries; else there are none.
     """
-    entries = sharding.spec._partitions
+    entries, sums = sharding.spec._partitions, sums_of_spec(sharding.spec)
     if after[1:] == before:
-        return with_entries(sharding, (None, *entries), len(after))
+        return with_entries(sharding, (None, *entries), len(after), sums)
     if after == before[1:]:
-        return with_entries(sharding, entries[1:], len(after))
-    return None
+        return with_entries(sharding, entries[1:], len(after), sums)
+    return with_entries(sharding, (), len(after), sums)
 
 
 def entry_text(entry: Hashable | tuple[Hashable, ...] | None) -> str:
@@ -274,12 +392,15 @@ def entry_text(entry: Hashable | tuple[Hashable, ...] | None) -> str:
     return f"@({','.join(map(str, entry))})" if isinstance(entry, tuple) else f"@{entry}"
 
 
-def vma_text(vma: frozenset) -> str:
-    """Return ``{V:i}``, how an aval prints the axes along which its value varies."""
-    if not vma:
-        return ""
-    names = sorted(map(str, vma))
-    return f"{{V:{names[0] if len(names) == 1 else '(' + ','.join(names) + ')'}}}"
+def axes_text(**sets: frozenset) -> str:
+    """Return ``{V:i, U:(x,y)}``, how an aval prints axes along which its value varies or is a sum.
+    """
+    parts = []
+    for letter, axes in sets.items():
+        names = sorted(map(str, axes))
+        if names:
+            parts.append(f"{letter}:{names[0] if len(names) == 1 else '(' + ','.join(names) + ')'}")
+    return f"{{{', '.join(parts)}}}" if parts else ""
 
 
 class ShapeDtypeStruct:
@@ -291,8 +412,7 @@ class ShapeDtypeStruct:
     ShapeDtypeStruct(shape=(2, 3), dtype=float32)
     """
 
-    __slots__ = ("shape", "dtype", "weak_type", "sharding", "_layout", "_aval")
-    manual_axis_type = None
+    __slots__ = ("shape", "dtype", "weak_type", "sharding", "manual_axis_type", "_layout", "_aval")
     # The type of a reference to a value of an aval; set by ``core.refs``.
     reference: Callable[[ShapedArray], ShapedArray]
     # The sharding and the layout of what a caller gave, and both as one; set by
@@ -304,8 +424,7 @@ class ShapeDtypeStruct:
                  manual_axis_type=None, is_ref: bool = False):
         if dtype is None:
             raise ValueError("ShapeDtypeStruct: dtype must be specified.")
-        if manual_axis_type is not None:
-            raise ValueError("ShapeDtypeStruct: manual_axis_type is not accepted here.")
+        self.manual_axis_type = manual_axis_type
         self.shape = tuple(shape)
         self.dtype = dtype if isinstance(dtype, dtypes.ExtendedDType) else np.dtype(dtype)
         self.weak_type = weak_type
@@ -313,7 +432,8 @@ class ShapeDtypeStruct:
         self._layout: Any
         self.sharding, self._layout = (
             (None, None) if sharding is None else ShapeDtypeStruct.place(sharding, self.shape))
-        self._aval = ShapedArray(self.shape, self.dtype, weak_type)
+        self._aval = ShapedArray(self.shape, self.dtype, weak_type,
+                                 manual_axis_type=manual_axis_type)
         if is_ref:
             self._aval = ShapeDtypeStruct.reference(self._aval)
 
@@ -343,7 +463,10 @@ class ShapeDtypeStruct:
             sharding += f", format={self._layout}"
         weak = ", weak_type=True" if self.weak_type else ""
         ref = ", is_ref=True" if self.is_ref else ""
-        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{sharding}{weak}{ref})"
+        manual = "" if self.manual_axis_type is None else (
+            f", manual_axis_type={self.manual_axis_type}")
+        return (f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{sharding}{weak}"
+                f"{manual}{ref})")
 
     def __eq__(self, other):
         if not isinstance(other, ShapeDtypeStruct):
@@ -372,6 +495,7 @@ class ShapeDtypeStruct:
             sharding=changes.get(
                 "sharding", self.sharding if self._layout is None else self.format),
             weak_type=changes.get("weak_type", self.weak_type),
+            manual_axis_type=changes.get("manual_axis_type", self.manual_axis_type),
             is_ref=changes.get("is_ref", self.is_ref),
         )
 

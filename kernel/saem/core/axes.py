@@ -82,7 +82,7 @@ def batching() -> Axis | None:
 def batch_entry() -> Any:
     """Return along which Explicit mesh axes the axis mapped over is sharded, None if it is not."""
     axis = batching()
-    return None if axis is None or axis.sharding is None else axis.sharding.spec[0]
+    return None if axis is None or axis.sharding is None else axis.sharding.spec.partitions[0]
 
 
 def find(name: Hashable) -> Axis | None:

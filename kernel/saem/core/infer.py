@@ -1,11 +1,13 @@
 """Which types do the results of an operation have, and does a program keep to them?
 
 What its typing rule answers and, where an operand has a placement, what the rules on placements
-add: the sharding of each result, the axes along which it varies, the memory that holds it.
+add: the sharding of each result, the axes along which it varies or is unreduced, the memory that
+holds it.
 ``check_jaxpr`` infers the types of a whole program once more; tests run it after each
 transformation.
 
-Read before: ``core.primitive``, ``core.sharded``, ``core.varying``, ``core.memory_spaces``.
+Read before: ``core.primitive``, ``core.sharded``, ``core.varying``, ``core.sums``,
+``core.memory_spaces``.
 Read after: ``transform.staging``, which records what is inferred here.
 Invariant: without placements the answer is that of the typing rule, at the price of one test; a
 program that ``check_jaxpr`` accepts can be lowered without a type error from XLA.
@@ -22,6 +24,7 @@ from saem.core.jaxpr import Atom, ClosedJaxpr, DropVar, Jaxpr, Literal, Var, sub
 from saem.core.memory_spaces import HOST, memory_types, space_of
 from saem.core.primitive import Primitive
 from saem.core.sharded import sharded_types
+from saem.core.sums import summed_types
 from saem.core.varying import varying_types
 
 
@@ -37,6 +40,8 @@ def infer(prim: Primitive, avals: Sequence[ShapedArray], checked: bool = False) 
     outs = list(typed) if prim.multiple_results else [typed]
     if checked or any(a.placement is not None and a.placement.vma for a in avals):
         outs = varying_types(prim, avals, outs)
+    if Seen.sums or prim.starts_sums:
+        outs = summed_types(prim, avals, outs)
     if any(space_of(a) is HOST for a in avals):
         outs = memory_types(prim, avals, outs)
     return outs if prim.multiple_results else outs[0]

@@ -155,6 +155,11 @@ class Primitive(Record):
     # The function by which users make keys with it ("split", "fold_in" …), "" if it makes none.
     makes_keys: ClassVar[str] = ""
 
+    # Whether a number among its operands becomes reduced as the others are (``core.sums``).
+    joins_reduced: ClassVar[bool] = False
+    # Whether its results may be unreduced or reduced although no operand is.
+    starts_sums: ClassVar[bool] = False
+
     # -- facts of the code that XLA makes --
     # Whether XLA's quick settings make code of it that gives the same bits (``compile.quick``).
     quick_code: ClassVar[bool] = True
@@ -223,6 +228,9 @@ class Primitive(Record):
     # ``shard_results(case)``: entries of shardings of results (``ops.sharding_rules``); by default
     # those of the programs inside, or a refusal.
     shard_results: ClassVar[Callable | None] = None
+    # ``sum_results(case)``: the axes along which results are unreduced and reduced
+    # (``ops.sum_rules``); by default those of the programs inside, or a refusal.
+    sum_results: ClassVar[Callable | None] = None
     # ``varies(*vmas)``: the mesh axes along which results vary; by default all of the operands'.
     varies: ClassVar[Callable | None] = None
     # ``memory(spaces)``: the memory of each result; by default that of the operands.

@@ -72,6 +72,9 @@ class AbstractRef(ShapedArray):
     def to_tangent_aval(self) -> AbstractRef:
         return AbstractRef(self.inner_aval.to_tangent_aval(), self.memory_space, self.kind)
 
+    def to_ct_aval(self) -> AbstractRef:
+        return AbstractRef(self.inner_aval.to_ct_aval(), self.memory_space, self.kind)
+
     def str_short(self, short_dtypes: bool = False) -> str:
         """Return ``Ref{f32[2,3]}``."""
         return f"Ref{{{self.inner_aval.str_short(short_dtypes)}}}"

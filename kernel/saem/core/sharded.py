@@ -17,10 +17,12 @@ from typing import Any
 
 from saem.core import errors
 from saem.core.avals import (
+    NO_SUMS,
     NOWHERE,
     Placement,
     Seen,
     ShapedArray,
+    Sums,
     entry_text,
     explicit_sharding,
     names_of,
@@ -49,7 +51,7 @@ def sharding_of(aval: ShapedArray) -> Any:
 
 def same_sharding(a: ShapedArray, b: ShapedArray) -> bool:
     """Return whether values of both avals are sharded the same way."""
-    return not Seen.placements or entries_of(a) == entries_of(b)
+    return not Seen.placements or (entries_of(a) == entries_of(b) and a.sums == b.sums)
 
 
 def plain(aval: ShapedArray) -> ShapedArray:
@@ -67,7 +69,7 @@ def without_axis(aval: ShapedArray, axis: int) -> ShapedArray:
     found = aval.update(shape=shape)
     if sharding_of(aval) is not None:
         entries = entries_of(aval)[:axis] + entries_of(aval)[axis + 1:]
-        found = shard_along(found, aval.explicit, entries, aval.vma)
+        found = shard_along(found, aval.explicit, entries, aval.vma, aval.sums)
     return found
 
 
@@ -75,7 +77,7 @@ def shard_like(aval: ShapedArray, like: ShapedArray) -> ShapedArray:
     """Return ``aval``, which may have more axes, sharded as a value of ``like`` is."""
     if sharding_of(like) is None:
         return aval
-    return shard_along(aval, like.explicit, entries_of(like), like.vma)
+    return shard_along(aval, like.explicit, entries_of(like), like.vma, like.sums)
 
 
 def with_entry(sharding: Any, place: int, entry: Any) -> Any:
@@ -84,10 +86,10 @@ def with_entry(sharding: Any, place: int, entry: Any) -> Any:
     """
     if sharding is None:
         return None
-    entries = list(sharding.spec)
+    entries = list(sharding.spec.partitions)
     entries += [None] * (place - len(entries))
     entries.insert(place, entry)
-    return type(sharding)(sharding.mesh, type(sharding.spec)(*entries))
+    return type(sharding)(sharding.mesh, sharding.spec.update(partitions=entries))
 
 
 def with_axis(aval: ShapedArray, size: int, like: Any, entry: Any, axis: int = 0) -> ShapedArray:
@@ -100,7 +102,8 @@ def with_axis(aval: ShapedArray, size: int, like: Any, entry: Any, axis: int = 0
     if like is None:
         return stack
     entries = entries_of(aval)
-    return shard_along(plain(stack), like, (*entries[:axis], entry, *entries[axis:]), aval.vma)
+    return shard_along(plain(stack), like, (*entries[:axis], entry, *entries[axis:]), aval.vma,
+                       aval.sums)
 
 
 def with_spec(aval: ShapedArray, sharding: Any) -> ShapedArray:
@@ -111,10 +114,11 @@ def with_spec(aval: ShapedArray, sharding: Any) -> ShapedArray:
     return with_sharding(aval, explicit_sharding(sharding, len(aval.shape)), NOWHERE)
 
 
-def shard_along(aval: ShapedArray, like: Any, entries: Sequence[Any], vma: frozenset = NOWHERE
-                ) -> ShapedArray:
+def shard_along(aval: ShapedArray, like: Any, entries: Sequence[Any], vma: frozenset = NOWHERE,
+                sums: Sums = NO_SUMS) -> ShapedArray:
     """Return ``aval`` sharded along ``entries`` of the mesh that the sharding ``like`` has."""
-    return with_sharding(aval, with_entries(like, entries, len(aval.shape)), vma)
+    found = with_sharding(aval, with_entries(like, entries, len(aval.shape)), vma)
+    return found.with_sums(sums, like) if sums.any else found
 
 
 def with_sharding(aval: ShapedArray, sharding: Any, vma: frozenset) -> ShapedArray:
@@ -139,13 +143,14 @@ def like_type(aval: ShapedArray, *others: ShapedArray) -> Any:
     """
     for found in (aval, *others):
         if sharding_of(found) is not None:
-            return entries_on(found.explicit, entries_of(aval))
+            return entries_on(found.explicit, entries_of(aval), aval.sums)
     return None
 
 
-def entries_on(like: Any, entries: Sequence[Any]) -> Any:
-    """Return the sharding with ``entries`` on the mesh of the sharding ``like``."""
-    return type(like)(like.mesh, type(like.spec)(*entries))
+def entries_on(like: Any, entries: Sequence[Any], sums: Sums = NO_SUMS) -> Any:
+    """Return the sharding with ``entries`` and ``sums`` on the mesh of the sharding ``like``."""
+    spec = type(like.spec)(*entries, unreduced=sums.unreduced, reduced=sums.reduced)
+    return type(like)(like.mesh, spec)
 
 
 # -- the rules -------------------------------------------------------------------------------------
@@ -176,8 +181,13 @@ class Case:
 
     def shown(self, number: int) -> Any:
         """Return the sharding of an operand, for messages."""
-        spec = type(self.sharding.spec)(*self.specs[number])
-        return type(self.sharding)(self.mesh.abstract_mesh, spec)
+        found = entries_on(self.sharding, self.specs[number], self.avals[number].sums)
+        return type(found)(self.mesh.abstract_mesh, found.spec)
+
+    def alike(self, *numbers: int) -> bool:
+        """Return whether operands have one sharding and are unreduced along the same axes."""
+        first = self.avals[numbers[0]]
+        return all(same_sharding(first, self.avals[n]) for n in numbers[1:])
 
     def refuse(self, number: int, sentence: str, advice: str) -> Exception:
         return errors.explained(ShardingTypeError, f"{self.prim.name}.S{number}", sentence,

@@ -370,7 +370,7 @@ def pulled(closed: ClosedJaxpr, linear: tuple[bool, ...], has_ct: tuple[bool, ..
         constvars=[*rest.jaxpr.constvars, *residuals], invars=unknowns)
     reached: list[bool] = []
     inputs = pick(closed.in_avals, linear, False)
-    cts = [aval.to_tangent_aval() for aval, has in zip(closed.out_avals, has_ct) if has]
+    cts = [aval.to_ct_aval() for aval, has in zip(closed.out_avals, has_ct) if has]
 
     def pull(*flat: Any) -> list[Any]:
         with own_scope("rematted_computation"):

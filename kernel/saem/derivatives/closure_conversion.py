@@ -94,7 +94,7 @@ def custom_gradient(fun: Callable) -> Callable:
 
     def fwd(*args: Any) -> tuple[Any, Any]:
         out, pullback = both(*args)
-        cts = tree.map_(lambda x: zeros_of(aval_of(x).to_tangent_aval()), out)
+        cts = tree.map_(lambda x: zeros_of(aval_of(x).to_ct_aval()), out)
         closed, out_tree = trace_function(pullback, (cts,), {}, name="custom_gradient")
         return out, Kept(closed, out_tree)
 

@@ -38,7 +38,7 @@ from saem.derivatives.custom_rule import (
     stage,
 )
 from saem.derivatives.further_results import FurtherVJP
-from saem.ops import sharding_rules
+from saem.ops import sharding_rules, sum_rules
 from saem.ops.convert import convert_element_type
 from saem.ops.linear import reduce_sum, zeros_of
 from saem.transform.derivatives import as_array, is_differentiable
@@ -223,7 +223,7 @@ class UserBackward(Record, eq=False):
         return [self.checked(i, ct) for i, ct in enumerate(found)]
 
     def zero(self, aval: ShapedArray) -> Any:
-        aval = aval.to_tangent_aval()
+        aval = aval.to_ct_aval()
         return SymbolicZero(aval) if self.rule.symbolic_zeros else as_array(zeros_of(aval))
 
     def checked(self, number: int, ct: Any) -> Any:
@@ -234,7 +234,7 @@ class UserBackward(Record, eq=False):
         aval = self.in_avals[number]
         if is_float0(ct) or not is_differentiable(aval):
             return None
-        needed = aval.to_tangent_aval()
+        needed = aval.to_ct_aval()
         if ct is None or isinstance(ct, SymbolicZero):
             return as_array(zeros_of(needed))
         got = aval_of(ct)
@@ -418,7 +418,7 @@ class CustomVJPCall(RuledCall):
         def bwd(*flat: Any) -> list[Any]:
             residuals, backward, _ = made
             cts = backward(flat[:residuals], flat[residuals:])
-            return [zeros_of(aval_of(x).to_tangent_aval()) if ct is None else ct
+            return [zeros_of(aval_of(x).to_ct_aval()) if ct is None else ct
                     for ct, x in zip(cts, args[count:])]
 
         def out_trees() -> tuple[Any, Any, list[None]]:
@@ -460,6 +460,7 @@ class CustomLin(Primitive):
     types_varying = True
 
     shard_results = sharding_rules.unchanged
+    sum_results = sum_rules.each_unchanged
 
     def printed_params(self):
         rule: Any = self.bwd

@@ -19,7 +19,7 @@ from saem.core.jaxpr import Eqn
 from saem.core.primitive import primitive
 from saem.core.record import Record
 from saem.core.trace import bind
-from saem.ops import sharding_rules
+from saem.ops import sharding_rules, sum_rules
 from saem.ops.contract import DotGeneral
 from saem.ops.linear import Identity
 
@@ -198,6 +198,7 @@ class Name(Identity):
 
     passes_nan = True
     shard_results = sharding_rules.unchanged
+    sum_results = sum_rules.unchanged
 
     renamed: ClassVar[dict[str, str]] = {"name": "label"}
 

@@ -15,7 +15,7 @@ from saem.core import dtypes, tree
 from saem.core.avals import aval_of
 from saem.core.primitive import primitive
 from saem.core.trace import bind, runs_at_once
-from saem.ops import sharding_rules
+from saem.ops import sharding_rules, sum_rules
 from saem.ops.families import Discrete
 
 
@@ -27,6 +27,7 @@ class StopGradient(Discrete):
     numpy = staticmethod(lambda x: x)
 
     shard_results = sharding_rules.unchanged
+    sum_results = sum_rules.unchanged
 
     def lower(self, ctx, x):
         return x

@@ -23,7 +23,7 @@ from saem.core.avals import aval_of
 from saem.core.effects import Effect
 from saem.core.primitive import NOT_LINEAR, Primitive, primitive
 from saem.core.trace import Tracer, bind
-from saem.ops import sharding_rules
+from saem.ops import sharding_rules, sum_rules
 from saem.ops.linear import zeros_of
 from saem.transform.staging import put_value
 from saem.typing import Array, ArrayLike
@@ -37,6 +37,7 @@ class OptimizationBarrier(Primitive):
     multiple_results = True
 
     shard_results = sharding_rules.unchanged
+    sum_results = sum_rules.each_unchanged
 
     def typing(self, *avals):
         return list(avals)
@@ -94,6 +95,7 @@ class Sink(Primitive):
     effects = frozenset({SINK})
 
     shard_results = sharding_rules.unchanged
+    sum_results = sum_rules.each_unchanged
 
     def typing(self, x):
         return []

@@ -31,7 +31,7 @@ from saem.core.primitive import Primitive, absent, primitive
 from saem.core.trace import bind
 from saem.effects.host_calls import Callback, FlatCallback, as_value, name_of, run
 from saem.loops.scan import Scan
-from saem.ops import sharding_rules
+from saem.ops import sharding_rules, sum_rules
 from saem.ops.linear import broadcast_in_dim, moveaxis
 from saem.ops.slicing import index_in_dim
 from saem.transform.staging import trace_flat
@@ -151,6 +151,7 @@ class ForValues(Callback):
 
     eager = call_now
     shard_results = sharding_rules.elsewhere
+    sum_results = sum_rules.elsewhere
     requested_sharding = property(operator.attrgetter("sharding"))
 
     def host(self, *arrays):
@@ -229,6 +230,7 @@ class DebugCallback(Debugging):
 
     eager = call_now
     shard_results = sharding_rules.elsewhere
+    sum_results = sum_rules.elsewhere
 
     @property
     def effects(self):

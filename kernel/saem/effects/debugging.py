@@ -26,7 +26,7 @@ from saem.core.primitive import primitive
 from saem.core.trace import bind
 from saem.effects.callbacks import Debugging, call_now, separate
 from saem.effects.host_calls import with_static
-from saem.ops import sharding_rules
+from saem.ops import sharding_rules, sum_rules
 
 logger = logging.getLogger("saem.debug")
 
@@ -47,6 +47,7 @@ class DebugPrint(Debugging):
 
     eager = call_now
     shard_results = sharding_rules.elsewhere
+    sum_results = sum_rules.elsewhere
 
     @property
     def effects(self):

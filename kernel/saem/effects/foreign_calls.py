@@ -33,7 +33,7 @@ from saem.core.primitive import Primitive, absent, primitive
 from saem.core.trace import bind
 from saem.effects.callbacks import batch_by_method, check_vmap_method
 from saem.effects.host_calls import layout
-from saem.ops import sharding_rules
+from saem.ops import sharding_rules, sum_rules
 from saem.placement.layouts import Layout
 
 SIDE_EFFECT = Effect("FfiEffect")
@@ -147,6 +147,7 @@ class FfiCall(Primitive):
     quick_code = False
 
     shard_results = sharding_rules.elsewhere
+    sum_results = sum_rules.elsewhere
 
     @property
     def effects(self):

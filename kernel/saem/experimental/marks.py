@@ -28,7 +28,7 @@ from saem.core.primitive import Primitive, primitive
 from saem.core.trace import Mark, bind, eval_trace, state
 from saem.jit.call import JitCall, ProgramCall
 from saem.jit.transfers import DevicePut
-from saem.ops import sharding_rules
+from saem.ops import sharding_rules, sum_rules
 from saem.ops.constraints import prefix
 from saem.ops.linear import Identity
 from saem.transform.nested import Nested
@@ -90,6 +90,7 @@ class MetadataValue(Identity):
     xla_metadata_kvs: tuple[tuple[str, Any], ...]
 
     shard_results = sharding_rules.unchanged
+    sum_results = sum_rules.unchanged
 
     def lower(self, ctx, x):
         attributes = {k: v for k, v in words(dict(self.xla_metadata_kvs)).items() if v is not None}

@@ -500,8 +500,9 @@ def abstract(sharding: Any) -> Any:
     """Return a sharding without its devices."""
     if not isinstance(sharding, NamedSharding):
         return None
-    mesh = sharding.mesh
-    return NamedSharding(AbstractMesh(mesh.axis_sizes, mesh.axis_names), sharding.spec)
+    mesh, spec = sharding.mesh, sharding.spec
+    types = mesh.axis_types if spec.unreduced or spec.reduced else None  # such axes are Explicit
+    return NamedSharding(AbstractMesh(mesh.axis_sizes, mesh.axis_names, types), spec)
 
 
 def target_version() -> str:

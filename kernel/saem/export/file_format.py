@@ -202,6 +202,9 @@ def sharding_to_json(sharding: Any) -> Any:
     if sharding is None:
         return None
     mesh = sharding.mesh
+    if sharding.spec.unreduced or sharding.spec.reduced:
+        raise ValueError(f"Cannot serialize a sharding with axes of sums: {sharding.spec}. Reshard "
+                         "arguments and results of the exported program.")
     spec = [list(e) if isinstance(e, tuple) else e for e in sharding.spec]
     if any(e is PartitionSpec.UNCONSTRAINED for e in spec):
         raise ValueError("Cannot serialize a sharding with unconstrained axes.")

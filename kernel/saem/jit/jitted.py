@@ -239,6 +239,8 @@ class Jitted:
         if self.device is not None:
             where, committed = self.device, True
         else:
+            if not entry.programs:
+                check_shardings(entry)
             where, committed = self.placement(entry, bound)
         terms = terms_of(entry.closed, bound.leaves, entry.demands) if Seen.storage else None
         key = (where, committed) if terms is None else (where, committed, terms)

@@ -18,18 +18,20 @@ from saem import _jaxlib
 from saem.compile import arrays
 from saem.compile.device_assignment import held_as
 from saem.compile.dispatch import with_layout
+from saem.compile.lowering import whole
 from saem.core import errors, tree
 from saem.core.avals import aval_of
 from saem.core.memory_spaces import MemorySpace, placed, space_of
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive
 from saem.core.refs import AbstractRef
 from saem.core.trace import Tracer, bind
-from saem.ops import sharding_rules
+from saem.ops import sharding_rules, sum_rules
 from saem.ops.constraints import constrained, prefix
 from saem.ops.convert import copy
 from saem.placement import devices
 from saem.placement.layouts import Format, Layout, check_layouts, format_of, space_of_sharding
-from saem.placement.shardings import NamedSharding, resolve
+from saem.placement.meshes import Mesh, mesh_context
+from saem.placement.shardings import NamedSharding, PartitionSpec, resolve
 from saem.placement.spread import check_rank
 from saem.placement.transfer_guards import explicit
 from saem.transform.staging import put_value, staged_in
@@ -65,10 +67,16 @@ class DevicePut(Primitive):
     types_memory = True
 
     shard_results = sharding_rules.device_put
+    sum_results = sum_rules.device_put
+    starts_sums = True
+
+    @property
+    def requested_sharding(self) -> Any:
+        return next((d for d in self.devices if isinstance(d, NamedSharding)), None)
 
     @property
     def mesh(self) -> Any:
-        return next((d.mesh for d in self.devices if isinstance(d, NamedSharding)), None)
+        return getattr(self.requested_sharding, "mesh", None)
 
     def put(self, x: Any) -> Any:
         """Return the one value ``x`` placed."""
@@ -82,9 +90,9 @@ class DevicePut(Primitive):
 
     def lower(self, ctx, *xs):
         outs = []
-        for x, device, aval in zip(xs, self.devices, ctx.out_avals):
+        for x, device, given, aval in zip(xs, self.devices, ctx.in_avals, ctx.out_avals):
             if isinstance(device, NamedSharding):
-                x = constrained(ctx, x, device)
+                x = constrained(ctx, whole(ctx, x, device, given), device)
             space = space_of(aval)
             named = isinstance(device, MemorySpace) or getattr(device, "memory_kind", None)
             if named and ctx.module.platform != "cpu":
@@ -217,7 +225,9 @@ def in_memory(x: Any, space: MemorySpace) -> Any:
     """
     if space is MemorySpace.Any:
         raise ValueError("device_put: MemorySpace.Any is no place; name Device or Host.")
-    sharding = x.sharding if isinstance(x, _jaxlib.Array) else devices.single_device(
+    mesh = mesh_context.value
+    sharding = x.sharding if isinstance(x, _jaxlib.Array) else NamedSharding(
+        mesh, PartitionSpec()) if isinstance(mesh, Mesh) else devices.single_device(
         devices.default_device())
     return sharding.with_memory_kind(space.kind(sharding._device_assignment[0]))
 

@@ -34,7 +34,7 @@ from saem.core.infer import infer
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive
 from saem.core.sharded import with_entry
 from saem.core.trace import bind
-from saem.ops import sharding_rules
+from saem.ops import sharding_rules, sum_rules
 from saem.ops.contract import (
     Axes,
     DimensionNumbers,
@@ -99,6 +99,7 @@ class RaggedDotGeneral(Primitive):
 
     is_product = True
     shard_results = sharding_rules.ragged_dot
+    sum_results = sum_rules.dot_general
     handed_on = ("precision",)
     requested_sharding = property(operator.attrgetter("out_sharding"))
 

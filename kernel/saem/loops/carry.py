@@ -18,11 +18,11 @@ from typing import Any
 from saem.compile import dispatch
 from saem.compile.device_assignment import NO_DEMANDS, Demands, mesh_named_by, placement
 from saem.compile.lowering import avals_of, one_equation
-from saem.core import axes, config, dtypes, errors, promotion, tree
+from saem.core import axes, config, dtypes, errors, promotion, source, tree
 from saem.core.arguments import check_outputs, described
 from saem.core.avals import Seen, ShapedArray, aval_of
 from saem.core.events import bus
-from saem.core.jaxpr import ClosedJaxpr, Origin, Var, pick, split_list
+from saem.core.jaxpr import ClosedJaxpr, Origin, Var, pick, split_list, sub_jaxprs
 from saem.core.leaks import leaked_tracer
 from saem.core.primitive import Primitive
 from saem.core.record import Record
@@ -160,13 +160,35 @@ def check_operands(prim: Primitive, wanted: Sequence[ShapedArray], got: Sequence
 # -- what goes around ------------------------------------------------------------------------------
 
 
-def trace_carry(trace: Callable[[list[ShapedArray]], Body], carry: Sequence[Any],
+def must_say(fun: Callable, *programs: ClosedJaxpr) -> bool:
+    """Return whether ``fun``, of which ``programs`` were traced, says itself what varies.
+
+    That is a user's inside shard_map, where ``lax.pcast`` says so.  What the library calls starts
+    varying by itself, as does what devices choose separately, which in JAX does not vary.
+    """
+    return axes.state.checked and not source.is_internal(source.function_ref(fun).file) \
+        and not any(map(_chooses_apart, programs))
+
+
+def _chooses_apart(program: ClosedJaxpr) -> bool:
+    """Return whether devices choose separately between branches, or how often to loop."""
+    for eqn in program.eqns:
+        for name, inner in sub_jaxprs(eqn.operation):
+            by = eqn.invars[0].aval if name == "branches" else \
+                inner.out_avals[0] if name == "cond_jaxpr" else None
+            if (by is not None and vma_of(by)) or _chooses_apart(inner):
+                return True
+    return False
+
+
+def trace_carry(trace: Callable[[list[ShapedArray]], Body], carry: Sequence[Any], fun: Callable,
                 returned: Callable[[Body], Sequence[ShapedArray] | None]
                 ) -> tuple[Body, list[Any]]:
     """Trace a body for ``carry``, weakly typed values of which take the dtype they come back with.
 
-    ``trace(avals)`` traces it; ``returned(body)`` gives the avals of the carry that comes back, or
-    None if it has another structure.  Returns the body and the carry to start with.
+    ``trace(avals)`` traces that of the user's ``fun``; ``returned(body)`` gives the avals of the
+    carry that comes back, or None if it has another structure.  Returns the body and the carry to
+    start with.
     """
     avals = [aval_of(x) for x in carry]
     body = trace(avals)
@@ -178,7 +200,9 @@ def trace_carry(trace: Callable[[list[ShapedArray]], Body], carry: Sequence[Any]
     if any(w is not None for w in wanted):
         start = [x if w is None else convert_element_type(x, w) for x, w in zip(carry, wanted)]
         body = trace([aval_of(x) for x in start])
-    return _start_varying(trace, body, start, returned) if axes.state.checked else (body, start)
+    if not axes.state.checked or must_say(fun, body.closed):
+        return body, start
+    return _start_varying(trace, body, start, returned)
 
 
 def _start_varying(trace: Callable[[list[ShapedArray]], Body], body: Body, start: list[Any],
@@ -212,21 +236,22 @@ def _meeting(start: ShapedArray, back: ShapedArray) -> Any:
 Spoken = tuple[Callable, int, int | None]
 
 
-def check_carry(name: str, spoken: Spoken, start: Any, back: Any) -> None:
+def check_carry(name: str, spoken: Spoken, start: Any, back: Any, program: ClosedJaxpr) -> None:
     """Refuse a carry that comes back otherwise than it went in; both are trees of avals.
 
     Raises: TypeError naming the leaf and what differs.
     """
     fun, argument, element = spoken
+    strict = must_say(fun, program)
     if element is not None:
         start, back = start[element], back[element]
     begin, begin_tree = tree.flatten(start)
     end, end_tree = tree.flatten(back)
     if begin_tree == end_tree:
-        if all(a.shape == b.shape and a.dtype == b.dtype and same_sharding(a, b)
-               for a, b in zip(begin, end)):
+        if not any(differing(a, b, strict) for a, b in zip(begin, end)):
             return
-        raise _carry_types(name, _argument_name(fun, argument), paths_of(begin_tree), begin, end)
+        raise _carry_types(name, _argument_name(fun, argument), paths_of(begin_tree), begin, end,
+                           strict)
     what = _structure_words(_argument_name(fun, argument), begin_tree, back)
     raise errors.explained(
         errors.ArgumentTypeError, f"{name}.C2",
@@ -237,28 +262,40 @@ def check_carry(name: str, spoken: Spoken, start: Any, back: Any) -> None:
 
 
 def _carry_types(name: str, carry: str, paths: Sequence[Any], begin: Sequence[ShapedArray],
-                 end: Sequence[ShapedArray]) -> Exception:
+                 end: Sequence[ShapedArray], strict: bool) -> Exception:
     lines = []
+    missing: frozenset = frozenset()
     for path, a, b in zip(paths, begin, end):
-        if a.shape != b.shape or a.dtype != b.dtype or not same_sharding(a, b):
+        if differing(a, b, strict):
+            missing |= vma_of(b) - vma_of(a)
             leaf = f"component {carry}{tree.keystr(path)}" if path else carry
             lines.append(
                 f"The input carry {leaf} has type {a.str_short()} but the "
                 "corresponding output carry component has type "
-                f"{b.str_short()}, so {differing(a, b)}.")
+                f"{b.str_short()}, so {differing(a, b, strict)}.")
     return errors.explained(
         errors.ArgumentTypeError, f"{name}.C3",
         f"{name} body function carry input and carry output must have equal types, "
         "but they differ:\n  " + "\n  ".join(lines),
-        advice="Start with a value of the type that comes back, or convert what is returned, for "
+        advice=f"Apply `{pcast_of(missing)}` to the carry that it starts with." if missing else
+        "Start with a value of the type that comes back, or convert what is returned, for "
         "example with .astype(c.dtype).")
 
 
-def differing(a: ShapedArray, b: ShapedArray) -> str:
-    """Return what differs between two types, as the end of a sentence."""
+def pcast_of(axes: frozenset) -> str:
+    """Return the call that makes a value vary along ``axes``, for messages."""
+    return f"jax.lax.pcast(..., {tuple(sorted(axes, key=str))}, to='varying')"
+
+
+def differing(a: ShapedArray, b: ShapedArray, strict: bool) -> str:
+    """Return what differs between two types, as the end of a sentence, "" if nothing does.
+
+    If it is ``strict``, also along which axes the values vary.
+    """
     parts = [f"the {part} do not match" for part, differ in
              (("shapes", a.shape != b.shape), ("dtypes", a.dtype != b.dtype),
-              ("shardings", a.shape == b.shape and not same_sharding(a, b))) if differ]
+              ("shardings", a.shape == b.shape and not same_sharding(a, b)),
+              ("manual axis types", strict and vma_of(a) != vma_of(b))) if differ]
     return ", and ".join(parts)
 
 

@@ -27,15 +27,17 @@ from saem.core.effects import DebugEffect
 from saem.core.jaxpr import ClosedJaxpr, Eqn, Var, eval_jaxpr, merge, pick
 from saem.core.primitive import primitive
 from saem.core.refs import is_ref, shifted
-from saem.core.sharded import entries_of, same_sharding
 from saem.core.trace import Tracer, beneath, bind, bind_list, is_concrete
+from saem.core.varying import vma_of
 from saem.derivatives.stop_gradient import stop_gradient
 from saem.loops.carry import (
     Body,
     check_callable,
     check_operands,
     differing,
+    must_say,
     paths_of,
+    pcast_of,
     run_at_once,
     trace_body,
     union_consts,
@@ -408,8 +410,11 @@ def _check_alike(name: str, funs: Sequence[Callable], bodies: Sequence[Body], fi
                  second: str) -> None:
     """Refuse two branches whose results differ in containers, shapes or dtypes."""
     a, b = bodies
+    strict = any(must_say(fun, a.closed, b.closed) for fun in funs)
+    differ = a.out_tree != b.out_tree or any(map(
+        lambda x, y: differing(x, y, strict), a.out_avals, b.out_avals))
     who = f"  {first} is {described(funs[0])}\n  {second} is {described(funs[1])}\n" \
-        if a.out_tree != b.out_tree or _types(a) != _types(b) else ""
+        if differ else ""
     if a.out_tree != b.out_tree:
         raise errors.explained(
             errors.ArgumentTypeError, f"{name}.C2",
@@ -419,21 +424,20 @@ def _check_alike(name: str, funs: Sequence[Callable], bodies: Sequence[Body], fi
     if not who:
         return
     lines = []
+    missing: frozenset = frozenset()
     for path, x, y in zip(paths_of(a.out_tree), a.out_avals, b.out_avals):
-        if (x.shape, x.dtype) != (y.shape, y.dtype) or not same_sharding(x, y):
+        if differing(x, y, strict):
+            missing |= vma_of(x) ^ vma_of(y)
             at = f" at path {tree.keystr(path)}" if path else ""
             lines.append(
                 f"  The output of {first}{at} has type {x.str_short()} but the "
                 f"corresponding output of {second} has type {y.str_short()}, "
-                f"so {differing(x, y)}.")
+                f"so {differing(x, y, strict)}.")
     raise errors.explained(
         errors.ArgumentTypeError, f"{name}.C3",
         f"{name} branches must have equal output types but they differ.\n{who}" + "\n".join(lines),
-        advice="Convert one result, for example with .astype or jnp.zeros_like.")
-
-
-def _types(body: Body) -> list[Any]:
-    return [(a.shape, a.dtype, entries_of(a)) for a in body.out_avals]
+        advice=f"Apply `{pcast_of(missing)}` to the result that varies less." if missing else
+        "Convert one result, for example with .astype or jnp.zeros_like.")
 
 
 __all__ = ["Cond", "choose", "cond", "platform_number", "switch"]

@@ -289,7 +289,8 @@ class Scan(HigherOrder):
             self.jaxpr, (*consts_in, *[True] * k, *rows_in), (*[True] * k, *has_ct))
         fixed, residuals, carry_cts, ys_cts = split_list(
             program.jaxpr.invars, consts_in.count(False), rows_in.count(False), k)
-        linear = pick(self.jaxpr.in_avals, [*consts_in, *[True] * k, *rows_in])
+        linear = [aval.to_ct_aval() for aval in pick(
+            self.jaxpr.in_avals, [*consts_in, *[True] * k, *rows_in])]
         pulled = with_nones(reached, program.jaxpr.outvars)
         count = sum(consts_in)
         eqns: list[Eqn] = []
@@ -382,13 +383,13 @@ def bind_scan(name: str, f: Callable, owner: Callable, init: Any, xs: Any, lengt
                 advice="Reshard xs: jax.reshard(xs, P(None, ...)).")
     row_avals = [a.update(shape=a.shape[1:]) for a in map(aval_of, rows)]
     body, start = trace_carry(
-        lambda avals: trace_body(f, in_tree, [*avals, *row_avals], name, owner), start,
+        lambda avals: trace_body(f, in_tree, [*avals, *row_avals], name, owner), start, owner,
         lambda body: body.out_avals[:len(start)] if _carry_tree(name, body) == carry_tree
         else None)
     returned = _carry_tree(name, body)
     avals = [aval_of(x) for x in start]
     check_carry(name, spoken or (f, 0, None), carry_tree.unflatten(avals),
-                returned.unflatten(body.out_avals[:returned.num_leaves]))
+                returned.unflatten(body.out_avals[:returned.num_leaves]), body.closed)
     fixed = unchanged(body.closed, len(body.consts), len(start))
     program, consts = fix_carry(body.closed, body.consts, start, fixed)
     if any(fixed):

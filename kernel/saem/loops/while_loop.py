@@ -277,10 +277,10 @@ def bind_while(cond_fun: Callable, body_fun: Callable, owner: Callable, init_val
     first = [aval_of(x) for x in leaves]
     test = trace_body(cond_fun, in_tree, first, name)
     body, leaves = trace_carry(
-        lambda avals: trace_body(body_fun, in_tree, avals, name, owner), leaves,
+        lambda avals: trace_body(body_fun, in_tree, avals, name, owner), leaves, owner,
         lambda body: body.out_avals if body.out_tree == carry_tree else None)
     avals = [aval_of(x) for x in leaves]
-    check_carry(name, spoken, carry_tree.unflatten(avals), body.results)
+    check_carry(name, spoken, carry_tree.unflatten(avals), body.results, body.closed)
     if avals != first:
         test = trace_body(cond_fun, in_tree, avals, name)
     _check_condition(name, test)

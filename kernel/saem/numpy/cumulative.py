@@ -19,6 +19,7 @@ import numpy as np
 
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
+from saem.core.sharded import ShardingTypeError, entries_of
 from saem.jit.library import library_function
 from saem.numpy import reductions
 from saem.numpy.axes import (
@@ -47,6 +48,11 @@ def _running(name: str, a: Any, axis: Any, dtype: Any, run: Callable,
     requested = requested_dtype(name, dtype)
     result = requested if requested is not None else sum_dtype(a.dtype, promote_integers)
     if axis is None:
+        if any(entries_of(aval_of(a))):
+            raise errors.explained(
+                ShardingTypeError, f"{name}.S1", "The input should be fully replicated when axis "
+                f"is not specified to {name}. Got input type={aval_of(a).str_short()}",
+                advice="Name an axis that is not sharded, or reshard: jax.reshard(x, P()).")
         a, axis = reshape(a, (math.prod(a.shape),)), 0
     elif not a.shape and aval_of(a).weak_type:  # a Python number, as NumPy takes it
         a = reshape(a, (1,))

@@ -16,7 +16,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from saem.core import dtypes, errors, sharded
+from saem.core import dtypes, errors
 from saem.core.avals import aval_of
 from saem.core.dimensions import Dim
 from saem.core.lazy import later
@@ -81,8 +81,9 @@ def _rearranged(sharding: Any, labels: Sequence, order: Sequence) -> Any:
     explicit = named_sharding(sharding, len(labels))
     if explicit is None:
         return None
-    entries = dict(zip(labels, with_rank(explicit, len(labels)).spec))
-    return sharded.entries_on(explicit, [entries[label] for label in order])
+    spec = with_rank(explicit, len(labels)).spec
+    entries = dict(zip(labels, spec.partitions))
+    return explicit.update(spec=spec.update(partitions=[entries[label] for label in order]))
 
 
 @library_function(static_argnames=_STATIC)

@@ -9,6 +9,7 @@ Source: the NumPy reference.
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from collections.abc import Sequence
@@ -18,6 +19,7 @@ import numpy as np
 
 from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
+from saem.core.sharded import entries_of
 from saem.core.trace import concrete_or_none
 from saem.jit.library import library_function
 from saem.numpy import promote
@@ -250,9 +252,17 @@ def repeat(a: ArrayLike, repeats: ArrayLike, axis: int | None = None, *,
     """
     check_arraylike("repeat", a, repeats)
     if out_sharding is not None:
-        return freely(lambda a, repeats: repeat(
-            a, repeats, axis, total_repeat_length=total_repeat_length), out_sharding, a, repeats)
+        again = functools.partial(repeat, axis=axis, total_repeat_length=total_repeat_length)
+        if concrete_or_none(repeats) is not None:  # a number stays one
+            return freely(lambda a: again(a, repeats), out_sharding, a)
+        return freely(again, out_sharding, a, repeats)
     a = as_array(a)
+    entries = entries_of(aval_of(a))
+    if any(entries if axis is None else entries[canonical_axis(axis, a.ndim):][:1]):
+        raise errors.explained(
+            errors.ArgumentError, "repeat.C4",
+            "Please pass sharding to `jnp.repeat` via `out_sharding` parameter. The axis is sharded"
+            f" in {aval_of(a).str_short()}.", advice="jnp.repeat(x, n, out_sharding=P(...)).")
     if axis is None or not a.ndim:  # a scalar is repeated along the one axis that results
         a, axis = ravel(a), 0
     axis = canonical_axis(axis, a.ndim)

@@ -18,6 +18,7 @@ from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.primitive import NOT_LINEAR, Primitive, primitive
 from saem.core.trace import bind
+from saem.ops import sharding_rules
 from saem.ops.shape import canonical_axis
 from saem.ops.sort import TopK, take_sorted
 
@@ -37,6 +38,7 @@ class ApproxTopK(Primitive):
 
     multiple_results = True
     passes_nan = True
+    shard_results = sharding_rules.approx_top_k
 
     def axis(self, rank: int) -> int:
         return canonical_axis(self.reduction_dimension, rank)

@@ -18,6 +18,7 @@ import numpy as np
 from saem.core import dtypes, errors
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive
 from saem.core.trace import bind
+from saem.ops import sum_rules
 from saem.ops.convert import convert_element_type
 from saem.ops.families import Discrete, Nary, Unary, is_number
 from saem.ops.linear import constant_like, unbroadcast
@@ -50,6 +51,7 @@ class Add(Nary):
     linear = True
     hlo, numpy, accepts = "add", staticmethod(np.add), staticmethod(is_number)
     promoting = "add"
+    sum_results = sum_rules.add
     partials = (lambda t, out, x, y: t, lambda t, out, x, y: t)
 
     def jvp(self, primals, tangents):
@@ -82,6 +84,7 @@ class Mul(Nary):
     bilinear = True
     hlo, numpy, accepts = "multiply", staticmethod(np.multiply), staticmethod(is_number)
     promoting = "multiply"
+    sum_results = sum_rules.mul
     partials = (lambda t, out, x, y: mul(t, y), lambda t, out, x, y: mul(x, t))
 
     def transpose(self, ct, x, y):
@@ -127,6 +130,7 @@ class IntegerPow(Unary):
     y: int
     multiplies = True
     accepts = staticmethod(is_number)
+    sum_results = None
 
     def typing(self, x):
         if self.y < 0 and dtypes.is_integer(x.dtype):

@@ -29,12 +29,12 @@ from saem.compile.collective_text import (
 )
 from saem.core import axes as named_axes
 from saem.core import dtypes, errors, tree
-from saem.core.avals import ShapedArray, aval_of
+from saem.core.avals import ShapedArray, Sums, aval_of
 from saem.core.axes import as_names, find, size_of
 from saem.core.primitive import NOT_LINEAR, Primitive, primitive
 from saem.core.trace import bind
 from saem.core.varying import vma_of
-from saem.ops import arithmetic, sharding_rules
+from saem.ops import arithmetic, sharding_rules, sum_rules
 from saem.ops.compare import Eq
 from saem.ops.convert import convert
 from saem.ops.linear import (
@@ -127,6 +127,7 @@ class AllReduce(Primitive):
     repeated: ClassVar[Callable]  # of equal values: (value, how many) to their combination
 
     shard_results = sharding_rules.collective
+    sum_results = sum_rules.collective
 
     @property
     def collective_axes(self) -> tuple:
@@ -270,6 +271,17 @@ class PVary(Identity):
     def varies(self, vma):
         return vma | set(self.axes)
 
+    def sum_results(self, case):
+        for what, axes in case.given[0]._asdict().items():
+            if not axes.isdisjoint(self.axes):
+                raise errors.explained(
+                    errors.ArgumentError, "pvary.U1",
+                    f"pvary cannot accept args which are {what}. Got "
+                    f"{case.avals[0].str_short(True)} and axes={set(self.axes)}",
+                    advice="Add it up first, lax.psum(x, axes); what is reduced becomes varying by "
+                    "lax.pcast(x, axes, to='varying').")
+        return case.given[0]
+
     def transpose(self, ct, x):
         return [bind(PSumInvariant(self.axes), ct)]
 
@@ -281,6 +293,7 @@ class PSumInvariant(Linear):
     axes: tuple
 
     shard_results = sharding_rules.collective
+    sum_results = sum_rules.collective
 
     @property
     def collective_axes(self):
@@ -309,7 +322,102 @@ class PSumInvariant(Linear):
             return bind(self, x), d
         rest = tuple(a for a in self.axes if a != axis.name)
         x, d = PSum((axis.name,)).batch(size, [x], [d])
-        return (bind(PSumInvariant(rest), x) if rest else x), d
+        return (bind(type(self)(rest), x) if rest else x), d
+
+
+# -- sums that wait: unreduced and reduced ---------------------------------------------------------
+
+
+class Cast(Identity):
+    """The same numbers on every device, of which types say something else along ``axes``."""
+
+    __slots__ = ()
+    axes: tuple
+
+    passes_nan = True
+    shard_results = sharding_rules.collective
+
+    @property
+    def collective_axes(self):
+        return self.axes
+
+
+@primitive("preduced")
+class PReduced(Cast):
+    """What is the same on all devices along ``axes``, from now on with an unreduced cotangent."""
+
+    axes: tuple
+
+    starts_sums = True
+
+    def varies(self, vma):
+        return vma
+
+    def sum_results(self, case):
+        (unreduced, reduced), = case.given
+        return Sums(unreduced, reduced.union(self.axes))
+
+    def transpose(self, ct, x):
+        return [bind(UnreducedPSum(self.axes), ct)]
+
+
+@primitive("reduced_vary_cast_p")
+class ReducedVaryCast(Cast):
+    """What is reduced along ``axes``, from now on allowed to differ there."""
+
+    axes: tuple
+
+    def varies(self, vma):
+        return vma.union(self.axes)
+
+    def sum_results(self, case):
+        (unreduced, reduced), = case.given
+        return Sums(unreduced, reduced.difference(self.axes))
+
+    def transpose(self, ct, x):
+        return [bind(VaryUnreducedCast(self.axes), ct)]
+
+
+@primitive("vary_unreduced_cast_p")
+class VaryUnreducedCast(Cast):
+    """What differs along ``axes``, from now on the addends of a sum over them."""
+
+    axes: tuple
+
+    starts_sums = True
+
+    def varies(self, vma):
+        if not vma.issuperset(self.axes):
+            raise errors.explained(
+                errors.ArgumentError, "pcast.C2",
+                "vary_unreduced_cast only accepts inputs that are varying. Got axes="
+                f"{self.axes} of a value that varies along {sorted(map(str, vma))}.",
+                advice="Make it vary first: lax.pcast(x, axes, to='varying').")
+        return vma.difference(self.axes)
+
+    def sum_results(self, case):
+        (unreduced, reduced), = case.given
+        return Sums(unreduced.union(self.axes), reduced)
+
+    def transpose(self, ct, x):
+        return [bind(ReducedVaryCast(self.axes), ct)]
+
+
+@primitive("unreduced_psum")
+class UnreducedPSum(PSumInvariant):
+    """The sum along ``axes`` of what is unreduced there."""
+
+    axes: tuple
+
+    def varies(self, vma):
+        return vma
+
+    def sum_results(self, case):
+        (unreduced, reduced), = case.given
+        return Sums(unreduced.difference(self.axes), reduced)
+
+    def transpose(self, ct, x):
+        return [bind(PReduced(self.axes), ct)]
 
 
 # -- who am I --------------------------------------------------------------------------------------
@@ -370,18 +478,18 @@ def checked_names(axes: Sequence[Any]) -> tuple:
     return tuple(a for a, axis in found if axis is not None and axis.checked)
 
 
-def vary_over(x: Any, axes: Sequence[Any], caller: str) -> Any:
-    """Return ``x`` varying along those of ``axes`` that are tracked.
+def state_along(x: Any, axes: Sequence[Any], caller: str) -> str:
+    """Return what ``x`` is along those of ``axes`` that are tracked, "" if none is.
 
-    Raises: ValueError if it varies along some of them only.
+    That is varying, unreduced, reduced or invarying.
+    Raises: ValueError if it is not the same along all.
     """
     if not named_axes.state.checked:
-        return x
-    names, vma = checked_names(axes), vma_of(aval_of(x))
-    if not names or vma.issuperset(names):
-        return x
-    if not vma.isdisjoint(names):
-        state = {"varying", "invarying"}
+        return ""
+    (unreduced, reduced), vma = aval_of(x).sums, vma_of(aval_of(x))
+    state = {"varying" if n in vma else "unreduced" if n in unreduced else
+             "reduced" if n in reduced else "invarying" for n in checked_names(axes)}
+    if len(state) > 1:
         raise errors.explained(
             errors.ArgumentError, f"{caller}.vma",
             f"jax.lax.{caller} can only accept axis_name which corresponds to one of varying, "
@@ -390,7 +498,16 @@ def vary_over(x: Any, axes: Sequence[Any], caller: str) -> Any:
             f"{sorted(state)}.",
             advice="Sum over the axes along which it varies only, or make it vary along the "
             "others first: lax.pcast(x, axes, to='varying').")
-    return bind(PVary(names), x)
+    return state.pop() if state else ""
+
+
+def vary_over(x: Any, axes: Sequence[Any], caller: str) -> Any:
+    """Return ``x`` varying along those of ``axes`` that are tracked.
+
+    Raises: ValueError if it varies along some of them only, or is the addends of a sum.
+    """
+    state = state_along(x, axes, caller)
+    return x if state in ("", "varying") else bind(PVary(checked_names(axes)), x)
 
 
 def over_leaves(fun: Callable[[Any], Any], x: Any) -> Any:
@@ -426,8 +543,10 @@ def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
             return leaf * group_size(groups, size, "psum")
         if dtypes.is_bool(aval_of(leaf).dtype):
             leaf = convert(leaf, dtypes.default_dtype(int))
-        leaf = vary_over(leaf, axes, "psum")
         local = checked_names(axes)
+        if state_along(leaf, axes, "psum") == "unreduced" and groups is None:
+            return bind(UnreducedPSum(local), leaf)
+        leaf = vary_over(leaf, axes, "psum")
         if not local or groups is not None:
             return bind(PSum(positive(axes, leaf), groups), leaf)
         others = tuple(a for a in axes if a not in local)
@@ -543,9 +662,10 @@ def axis_size(axis_name: Any) -> int:
 
 
 def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
-    """Return ``x`` as varying along ``axis_name``, leaf by leaf.
+    """Return ``x`` as varying, unreduced or reduced along ``axis_name``, leaf by leaf.
 
-    Raises: ValueError if it varies already, or for another ``to``.
+    What is invarying may become varying or reduced, what varies unreduced, what is reduced varying.
+    Raises: ValueError for another change.
     Source: the documentation of jax.lax.pcast.
 
     >>> mesh = jax.make_mesh((1,), ("i",))
@@ -554,25 +674,32 @@ def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
     ...     out_specs=P("i"))(jnp.array([1, 2]))
     Array([1, 2], dtype=int32)
     """
-    if to != "varying":
+    if to not in ("varying", "unreduced", "reduced"):
         raise errors.explained(
             errors.ArgumentError, "pcast.to",
-            "Got unexpected `to` value. Allowed `to` values are: {'varying'}",
-            advice="To make a value unvarying, sum it: lax.psum.")
+            "Got unexpected `to` value. Allowed `to` values are: {'unreduced', 'reduced', "
+            "'varying'}", advice="To make a value unvarying, sum it: lax.psum.")
     names = check_names(axis_name, "pcast")
     tracked = checked_names(names)
 
     def one(leaf: Any) -> Any:
-        already = [n for n in tracked if n in vma_of(aval_of(leaf))]
-        if already:
+        state = state_along(leaf, names, "pcast")
+        if not state:
+            return leaf
+        cast = CASTS.get((state, to))
+        if cast is None:
             raise errors.explained(
                 errors.ArgumentError, "pcast.C1",
-                f"Unsupported pcast from=varying, to='varying': {aval_of(leaf).str_short(True)} "
-                f"varies along {already} already.", advice="Name only the axes it does not vary "
-                "along; jax.typeof(x) shows them.")
-        return bind(PVary(tracked), leaf) if tracked else leaf
+                f"Unsupported pcast from={state}, to='{to}': {aval_of(leaf).str_short(True)} is "
+                f"{state} along {list(tracked)}.", advice="Name only axes along which it is "
+                "something else; jax.typeof(x) shows what it is.")
+        return bind(cast(tracked), leaf)
 
     return over_leaves(one, x)
+
+
+CASTS = {("invarying", "varying"): PVary, ("invarying", "reduced"): PReduced,
+         ("varying", "unreduced"): VaryUnreducedCast, ("reduced", "varying"): ReducedVaryCast}
 
 
 __all__ = ["axis_index", "axis_size", "pbroadcast", "pcast", "pmax", "pmean", "pmin", "psum"]

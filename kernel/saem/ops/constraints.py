@@ -27,7 +27,6 @@ from saem.core.avals import Seen, aval_of
 from saem.core.jaxpr import ClosedJaxpr
 from saem.core.memory_spaces import MemorySpace
 from saem.core.primitive import primitive
-from saem.core.sharded import entries_of
 from saem.core.trace import Tracer, bind
 from saem.ops import sharding_rules
 from saem.ops.linear import Identity
@@ -80,26 +79,25 @@ class ShardingConstraint(Identity):
     def batch(self, size, xs, dims):
         sharding = self.sharding
         if self.mesh is not None:
-            entries = list(sharding.spec)
+            entries = list(sharding.spec.partitions)
             entries += [None] * (dims[0] - len(entries))
             # Without spmd_axis_name of vmap the partitioner decides on the new axis.
             axis = axes.batching()
             entries.insert(dims[0], PartitionSpec.UNCONSTRAINED
                            if axis is None or axis.spmd is None else axis.spmd)
-            sharding = NamedSharding(sharding.mesh, PartitionSpec(*entries),
-                                     memory_kind=sharding.memory_kind)
+            sharding = sharding.update(spec=sharding.spec.update(partitions=entries))
         return bind(ShardingConstraint(sharding), xs[0]), dims[0]
 
 
 def without_open_axes(sharding: Any) -> Any:
     """Return ``sharding`` with None for the axes that it leaves to the partitioner."""
     spec = getattr(sharding, "spec", ())
-    if PartitionSpec.UNCONSTRAINED not in tuple(spec):
+    if not spec or PartitionSpec.UNCONSTRAINED not in spec.partitions:
         return sharding
-    entries = [None if p is PartitionSpec.UNCONSTRAINED else p for p in spec]
+    entries = [None if p is PartitionSpec.UNCONSTRAINED else p for p in spec.partitions]
     while entries and entries[-1] is None:
         entries.pop()
-    return NamedSharding(sharding.mesh, PartitionSpec(*entries), memory_kind=sharding.memory_kind)
+    return sharding.update(spec=spec.update(partitions=entries))
 
 
 def constrained(ctx: Any, x: str, sharding: Any) -> str:
@@ -122,7 +120,7 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     Array([1, 2], dtype=int32)
     """
     leaves, structure = tree.flatten(x)
-    refuse_devices("with_sharding_constraint", shardings)
+    refuse_devices("shardings", shardings)
     given = prefix("with_sharding_constraint", shardings, x)
     if any(s is None for s in given):
         raise ValueError("One of with_sharding_constraint arguments got sharding None which is not "
@@ -188,7 +186,7 @@ def refuse_decided(given: Any) -> None:
         return
     mesh = given.mesh if isinstance(given, NamedSharding) else get_abstract_mesh()
     others = set(mesh.axis_names) - set(mesh.explicit_axes)
-    if others & {name for entry in spec for name in axes_of(entry)}:
+    if others & {name for entry in spec.partitions for name in axes_of(entry)}:
         raise errors.explained(
             errors.ArgumentError, "reshard.C1",
             "PartitionSpec passed to reshard cannot contain axis names that are of type Auto or "
@@ -202,12 +200,16 @@ def asserted(x: Any, sharding: Any) -> Any:
     Along Explicit axes the type has it already: there it is only checked.
     Raises: AssertionError if the type has another; ValueError if some axes are not Explicit.
     """
-    explicit = getattr(getattr(sharding, "mesh", None), "explicit_axes", ())
+    mesh = getattr(sharding, "mesh", None)
+    here = get_abstract_mesh()
+    if mesh is not None and not here.empty and here.are_all_axes_explicit and (
+            mesh.shape_tuple == here.shape_tuple):
+        mesh = here  # the types of the mesh in force are those of the program
+    explicit = () if mesh is None else mesh.explicit_axes
     if not explicit:
         return sharding
-    mesh = sharding.mesh
     if not mesh.are_all_axes_explicit or mesh_context.value is None:
-        named = {name for entry in sharding.spec for name in axes_of(entry)}
+        named = {name for entry in sharding.spec.partitions for name in axes_of(entry)}
         if named & set(explicit):
             raise errors.explained(
                 errors.ArgumentError, "with_sharding_constraint.C1",
@@ -215,7 +217,7 @@ def asserted(x: Any, sharding: Any) -> Any:
                 f"Auto axes of the mesh. Got spec={sharding.spec} and mesh={mesh}. You probably "
                 "meant to use `reshard` API?", advice="jax.reshard(x, P(...)) shards along others.")
         return sharding
-    have = PartitionSpec(*entries_of(aval_of(x)))
+    have = aval_of(x).sharding.spec
     wanted = with_rank(sharding, len(have)).spec
     if have != wanted:
         raise errors.explained(
@@ -234,15 +236,16 @@ def is_place(x: Any) -> bool:
 
 
 def refuse_devices(what: str, given: Any) -> None:
-    """Refuse devices among shardings.
+    """Refuse devices, and leaves that are not places, among shardings.
 
     Raises: TypeError.
     """
     for leaf in tree.leaves(given, is_leaf=is_place):
-        if isinstance(leaf, _jaxlib.Device):
+        if isinstance(leaf, _jaxlib.Device) or not is_place(leaf):
             raise TypeError(
-                f"{what} leaf specifications are expected to be shardings, PartitionSpec instances "
-                f"or None, but got {leaf}. Try: jax.sharding.SingleDeviceSharding(device).")
+                f"{what} leaf specifications are expected to be PartitionSpec instances or None, "
+                f"but got {leaf}. Shardings are taken, too: NamedSharding(mesh, P('x')), "
+                "SingleDeviceSharding(device).")
 
 
 def place_of(given: Any, what: str) -> Any:

@@ -24,9 +24,9 @@ from saem.core import config, dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.axes import batch_entry
 from saem.core.primitive import Primitive, UndefinedPrimal, equal_one, primitive, remembered
-from saem.core.sharded import entries_on, like_type, with_entry
+from saem.core.sharded import like_type, with_entry
 from saem.core.trace import bind
-from saem.ops import sharding_rules
+from saem.ops import sharding_rules, sum_rules
 from saem.ops.convert import convert_element_type
 from saem.ops.dot_algorithms import DotAlgorithm, DotAlgorithmPreset, check_platform
 from saem.ops.linear import add_cotangents, inverse_order, permute, shift_axes
@@ -113,6 +113,7 @@ class DotGeneral(Primitive):
     bilinear = True
     is_product = True
     shard_results = sharding_rules.dot_general
+    sum_results = sum_rules.dot_general
     handed_on = ("precision",)
     requested_sharding = property(operator.attrgetter("out_sharding"))
 
@@ -253,9 +254,11 @@ class DotGeneral(Primitive):
 
         Axis i of the product by ``numbers`` is axis ``places[i]`` of the operand.
         """
-        sharding = like_type(aval, aval_of(ct), aval_of(other))
+        sharding = like_type(aval.to_ct_aval(), aval_of(ct), aval_of(other))
         if sharding is not None:
-            sharding = entries_on(sharding, [sharding.spec[p] for p in places])
+            entries = sharding.spec.partitions
+            sharding = sharding.update(
+                spec=sharding.spec.update(partitions=[entries[p] for p in places]))
         return as_operand(bind(self.with_numbers(numbers, sharding), ct, other), places, aval)
 
     def with_numbers(self, numbers: DimensionNumbers, out_sharding: Any = None) -> DotGeneral:

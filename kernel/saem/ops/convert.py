@@ -22,7 +22,7 @@ from saem.core.avals import ShapedArray, aval_of
 from saem.core.dtypes import ExtendedDType
 from saem.core.primitive import NOT_LINEAR, Primitive, primitive
 from saem.core.trace import bind, eval_trace, state
-from saem.ops import sharding_rules
+from saem.ops import sharding_rules, sum_rules
 from saem.ops.extended import convert_extended
 from saem.ops.families import Unary
 from saem.ops.linear import Linear, moveaxis, unchanged
@@ -61,6 +61,7 @@ class ConvertElementType(Primitive):
     passes_nan = True
     linear = True
     shard_results = sharding_rules.elementwise
+    sum_results = sum_rules.unchanged
     requested_sharding = property(operator.attrgetter("sharding"))
 
     def printed_params(self):
@@ -155,6 +156,7 @@ class ReducePrecision(Linear):
 
     passes_nan = True
     shard_results = sharding_rules.elementwise
+    sum_results = sum_rules.unchanged
 
     def typing(self, x):
         if self.exponent_bits < 1 or self.mantissa_bits < 0:
@@ -210,6 +212,7 @@ class Copy(Unary):
 
     passes_nan = True
     shard_results = sharding_rules.unchanged
+    sum_results = sum_rules.unchanged
 
     def evaluate(self, x):
         return np.array(x)

@@ -22,7 +22,7 @@ from saem.core.dimensions import as_shape, as_size, is_static
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive
 from saem.core.sharded import shard_like
 from saem.core.trace import bind
-from saem.ops import sharding_rules
+from saem.ops import sharding_rules, sum_rules
 from saem.ops.arithmetic import add
 from saem.ops.compare import lt
 from saem.ops.convert import convert_element_type
@@ -98,6 +98,7 @@ class DynamicSlice(Primitive):
     passes_nan = True
     linear = True
     shard_results = sharding_rules.dynamic_slice
+    sum_results = sum_rules.reduced_unchanged
 
     def window(self, values):
         return index_vector(values[1:]), range(len(self.slice_sizes)), self.slice_sizes
@@ -134,7 +135,7 @@ class DynamicSlice(Primitive):
         return bind(self, *primals), None if t is None else bind(self, t, *primals[1:])
 
     def transpose(self, ct, x, *starts):
-        zeros = zeros_of(shard_like(ShapedArray(x.shape, aval_of(ct).dtype), x.aval))
+        zeros = zeros_of(shard_like(ShapedArray(x.shape, aval_of(ct).dtype), x.aval.to_ct_aval()))
         return [bind(DynamicUpdateSlice(), zeros, ct, *starts), *(None for _ in starts)]
 
     def batch(self, size, xs, dims):
@@ -160,6 +161,7 @@ class DynamicUpdateSlice(Primitive):
     passes_nan = True
     linear = True
     shard_results = sharding_rules.dynamic_update_slice
+    sum_results = sum_rules.unchanged
 
     def window(self, values):
         sizes = aval_of(values[1]).shape
@@ -208,7 +210,8 @@ class DynamicUpdateSlice(Primitive):
         ct_x = ct_update = None
         if isinstance(x, UndefinedPrimal):
             aval = aval_of_linear(update)
-            zeros = zeros_of(shard_like(ShapedArray(aval.shape, aval_of(ct).dtype), aval))
+            zeros = zeros_of(shard_like(
+                ShapedArray(aval.shape, aval_of(ct).dtype), aval.to_ct_aval()))
             ct_x = bind(self, ct, zeros, *starts)
         if isinstance(update, UndefinedPrimal):
             ct_update = bind(DynamicSlice(update.shape), ct, *starts)

@@ -55,12 +55,20 @@ class HeldArray(_jaxlib.Array):
     itemsize = property(lambda self: self.dtype.itemsize)
     nbytes = property(lambda self: self.itemsize * self.size)
     weak_type = False
-    sharding = property(lambda self: self._base.sharding)
     committed = property(lambda self: self._base.committed)
     _committed = property(lambda self: self._base._committed)
     is_fully_addressable = property(lambda self: self._base.is_fully_addressable)
     is_fully_replicated = property(lambda self: self._base.is_fully_replicated)
     device = property(lambda self: self._base.device)
+
+    @property
+    def sharding(self) -> Any:
+        """That of the numbers, without the axes of an element."""
+        held = self._base.sharding
+        spec = getattr(held, "spec", None)
+        if spec is None or len(spec) <= self.ndim:
+            return held
+        return held.update(spec=spec.update(partitions=spec.partitions[:self.ndim]))
 
     def _seen(self, base: Any) -> Any:
         """Return the values that another array of numbers holds."""

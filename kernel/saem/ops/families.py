@@ -19,7 +19,7 @@ from saem.core import dtypes, errors, promotion
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.primitive import NOT_LINEAR, Primitive, remembered
 from saem.core.trace import bind
-from saem.ops import sharding_rules
+from saem.ops import sharding_rules, sum_rules
 from saem.ops.linear import (
     add_cotangents,
     broadcast_in_dim,
@@ -124,6 +124,8 @@ class Elementwise(Primitive):
     joint_jvp = True
 
     shard_results = sharding_rules.elementwise
+    sum_results = sum_rules.elementwise
+    joins_reduced = True
 
     @remembered
     def typing(self, *avals: ShapedArray) -> ShapedArray:

@@ -147,7 +147,7 @@ class Gather(Primitive):
                          t, indices)
 
     def transpose(self, ct, x, indices):
-        zeros = zeros_of(shard_like(ShapedArray(x.shape, aval_of(ct).dtype), x.aval))
+        zeros = zeros_of(shard_like(ShapedArray(x.shape, aval_of(ct).dtype), x.aval.to_ct_aval()))
         add = ScatterAdd(self.dimension_numbers.as_scatter(), self.indices_are_sorted,
                          self.unique_indices, self.mode)
         return [bind(add, zeros, indices, ct), None]

@@ -36,8 +36,7 @@ from saem.core.sharded import (
     with_entry,
 )
 from saem.core.trace import bind, eval_trace, state
-from saem.core.varying import vma_of
-from saem.ops import sharding_rules
+from saem.ops import sharding_rules, sum_rules
 from saem.placement.shardings import named_sharding
 from saem.typing import Array, ArrayLike
 
@@ -89,6 +88,7 @@ class BroadcastInDim(Linear):
 
     passes_nan = True
     shard_results = sharding_rules.broadcast_in_dim
+    sum_results = sum_rules.wanted_or_unchanged
     requested_sharding = property(operator.attrgetter("sharding"))
 
     def misfit(self, x: ShapedArray) -> str:
@@ -192,6 +192,7 @@ class ReduceSum(Linear):
 
     folds_many = True
     shard_results = sharding_rules.reduction
+    sum_results = sum_rules.reduce_sum
     requested_sharding = property(operator.attrgetter("out_sharding"))
 
     @remembered
@@ -215,7 +216,7 @@ class ReduceSum(Linear):
     def transpose(self, ct, x):
         shape = x.aval.shape
         kept = tuple([i for i in range(len(shape)) if i not in self.axes])
-        sharding = like_type(x.aval) if Seen.placements else None
+        sharding = like_type(x.aval.to_ct_aval()) if Seen.placements else None
         return [bind(equal_one(BroadcastInDim, shape, kept, sharding), ct) if self.axes else ct]
 
     def batch(self, size, xs, dims):
@@ -231,6 +232,7 @@ class Transpose(Linear):
 
     passes_nan = True
     shard_results = sharding_rules.transpose
+    sum_results = sum_rules.unchanged
 
     @remembered
     def typing(self, x):
@@ -267,6 +269,7 @@ class AddAny(Primitive):
 
     adds = True
     shard_results = sharding_rules.elementwise
+    sum_results = sum_rules.add
 
     def typing(self, x, y):
         if x.shape != y.shape or x.dtype != y.dtype:
@@ -387,7 +390,8 @@ def broadcast_new_dim(x: Any, size: int, dim: int, sharding: Any = None) -> Any:
     shape = aval.shape
     dims = tuple(i for i in range(len(shape) + 1) if i != dim)
     if sharding is not None:
-        sharding = with_entry(entries_on(sharding, entries_of(aval)), dim, sharding.spec[0])
+        own = entries_on(sharding, entries_of(aval), aval.sums)
+        sharding = with_entry(own, dim, sharding.spec.partitions[0])
     return bind(BroadcastInDim((*shape[:dim], size, *shape[dim:]), dims, sharding), x)
 
 
@@ -468,7 +472,9 @@ def full(aval: ShapedArray, value: Any) -> Any:
         scalar = np.asarray(value, aval.dtype)[()]
     if aval.weak_type and aval_of(scalar.item()).dtype == aval.dtype:
         scalar = scalar.item()  # a Python number is what makes the result weak
-    filled = bind(BroadcastInDim(aval.shape, (), aval.explicit), scalar) if aval.shape else scalar
+    like = aval.explicit
+    filled = bind(BroadcastInDim(aval.shape, (), like), scalar) if aval.shape else \
+        scalar if like is None else bind(registry["reshard"](like, entries_on(like, ())), scalar)
     return bind(registry["device_put"]((HOST,)), filled)[0] if space_of(aval) is HOST else filled
 
 
@@ -492,8 +498,14 @@ def constant_like(x: Any, value: float) -> Any:
 def zeros_of(aval: ShapedArray) -> Any:
     """Return zeros of ``aval``; of dtype float0 for the tangents of integers."""
     zeros = full(aval, 0)
-    if vma_of(aval):  # inside shard_map: they differ as what they stand for does
-        return bind(registry["pvary"](tuple(sorted(aval.vma, key=str))), zeros)
+    if aval.placement is None:
+        return zeros
+    # Inside shard_map they differ as what they stand for does.
+    _, vma, _, (unreduced, reduced) = aval.placement
+    for kind, axes in (("pvary", vma | unreduced), ("vary_unreduced_cast_p", unreduced),
+                       ("preduced", reduced)):
+        if axes:
+            zeros = bind(registry[kind](tuple(sorted(axes, key=str))), zeros)
     return zeros
 
 

@@ -33,7 +33,7 @@ from saem.ops.families import (
     join_shapes,
     refused_dtype,
 )
-from saem.ops.linear import number_like, stretch, unbroadcast
+from saem.ops.linear import full, number_like, stretch, unbroadcast
 from saem.ops.maths import in_32_bits, log, square
 from saem.ops.select import select_n
 from saem.typing import Array, ArrayLike
@@ -178,12 +178,9 @@ class Nextafter(Discrete):
 
 def _share(t, out, x, y):
     """Return the part of ``t`` that comes through where ``x`` is the extremum ``out``."""
-    shape = aval_of(out).shape
-    x, y = stretch(x, shape), stretch(y, shape)
-    one = ones_like(out)
-    zero, two = sub(one, one), number_like(out, 2)
+    zero, one, two = (full(aval_of(out), n) for n in range(3))
     mine = select_n(eq(x, out), zero, one)
-    return mul(t, div(mine, select_n(eq(y, out), one, stretch(two, shape))))
+    return mul(t, div(mine, select_n(eq(y, out), one, two)))
 
 
 class Extremum(Nary):

@@ -18,13 +18,27 @@ from typing import Any
 from saem.compile import dispatch, lowering
 from saem.compile.device_assignment import hold
 from saem.core import axes, dtypes, errors, sharded, tree
-from saem.core.avals import ShapedArray, ShapeDtypeStruct, aval_functions, aval_of, names_of
+from saem.core.avals import (
+    ShapedArray,
+    ShapeDtypeStruct,
+    Sums,
+    aval_functions,
+    aval_of,
+    names_of,
+)
+from saem.core.infer import infer
 from saem.core.primitive import primitive
-from saem.core.sharded import entries_of, like_type, with_entry
+from saem.core.sharded import entries_of, like_type, same_sharding, with_entry
 from saem.core.trace import bind
+from saem.ops import sum_rules
 from saem.ops.linear import Linear
 from saem.placement.meshes import AbstractMesh, AxisType, Mesh, get_abstract_mesh, mesh_context
-from saem.placement.shardings import NamedSharding, PartitionSpec, named_sharding
+from saem.placement.shardings import (
+    NamedSharding,
+    PartitionSpec,
+    holds_addends,
+    named_sharding,
+)
 
 
 @primitive("reshard")
@@ -48,11 +62,14 @@ class Reshard(Linear):
         return self.sharding.mesh
 
     def eager(self, x):
+        infer(self, [aval_of(x)])  # refuses what does not fit, as in a program
         return placed(x, self.sharding)
 
     def shard_results(self, case: sharded.Case) -> Any:
-        given = tuple(self.sharding.spec)
+        given = self.sharding.spec.partitions
         return (*given, *(None,) * (len(case.outs[0].shape) - len(given)))
+
+    sum_results = sum_rules.wanted
 
     def typing(self, x):
         return x
@@ -61,16 +78,25 @@ class Reshard(Linear):
         return x
 
     def lower(self, ctx, x):
+        x = lowering.whole(ctx, x, self.sharding, ctx.in_avals[0])
         return lowering.constrained(ctx, x, self.sharding)
 
     def transpose(self, ct, x):
-        return [bind(Reshard(self.back, self.sharding), ct)]
+        return [bind(Reshard(dual(self.back), dual(self.sharding)), ct)]
 
     def batch(self, size, xs, dims):
         (x,), (dim,) = xs, dims
         entry = axes.batch_entry()
         made = Reshard(with_entry(self.sharding, dim, entry), with_entry(self.back, dim, entry))
         return bind(made, x), dim
+
+
+def dual(sharding: Any) -> Any:
+    """Return the sharding of the cotangent of a value that has ``sharding``."""
+    spec = sharding.spec
+    if not spec.unreduced and not spec.reduced:
+        return sharding
+    return sharding.update(spec=spec.update(unreduced=spec.reduced, reduced=spec.unreduced))
 
 
 def _struct_aval(struct: ShapeDtypeStruct) -> ShapedArray:
@@ -90,9 +116,22 @@ def reshard_to(x: Any, sharding: Any) -> Any:
     """Return ``x`` sharded as the NamedSharding ``sharding`` says."""
     aval = aval_of(x)
     full = with_rank(sharding, len(aval.shape))
-    entries = entries_of(aval)
     mesh = aval.explicit.mesh if aval.explicit is not None else here(full.mesh)
-    return bind(Reshard(full, NamedSharding(mesh, PartitionSpec(*entries))), x)
+    return bind(Reshard(full, NamedSharding(mesh, aval.sharding.spec)), x)
+
+
+def reduced_like(avals: Sequence[ShapedArray]) -> Any:
+    """Return the sharding of numbers beside operands of ``avals`` that types call reduced.
+
+    None if none of them is.
+    """
+    like = next((a.explicit for a in avals if a.sums.reduced), None)
+    return None if like is None else sharded.entries_on(like, (), Sums(reduced=like.spec.reduced))
+
+
+def is_open_number(aval: ShapedArray) -> bool:
+    """Return whether a value of ``aval`` is a number that becomes reduced as what it meets."""
+    return not aval.shape and not aval.sums.any
 
 
 def here(mesh: Any) -> Any:
@@ -106,7 +145,8 @@ def with_rank(sharding: Any, ndim: int) -> Any:
     if len(sharding.spec) == ndim:
         return sharding
     rest = (None,) * (ndim - len(sharding.spec))
-    return NamedSharding(sharding.mesh, PartitionSpec(*sharding.spec, *rest))
+    spec = sharding.spec
+    return NamedSharding(sharding.mesh, spec.update(partitions=(*spec.partitions, *rest)))
 
 
 def placed(x: Any, sharding: Any) -> Any:
@@ -128,10 +168,14 @@ def placed(x: Any, sharding: Any) -> Any:
                 "mesh with devices.")
         mesh = concrete if concrete.axis_types == mesh.axis_types else Mesh(
             concrete.devices, concrete.axis_names, mesh.axis_types)
-    kept = have.spec if isinstance(have, NamedSharding) else ()
+    kept = have.spec.partitions if isinstance(have, NamedSharding) else ()
     free = {n for n, kind in zip(mesh.axis_names, mesh.axis_types) if kind is AxisType.Auto}
-    spec = PartitionSpec(*merged(tuple(sharding.spec), tuple(kept), free))
-    return dispatch.present(dispatch.put_spread(x, NamedSharding(mesh, spec)), x)
+    wanted = sharding.spec
+    spec = wanted.update(partitions=merged(wanted.partitions, kept, free))
+    target = NamedSharding(mesh, spec)
+    if holds_addends(target) and have is None:  # a number from the host is whole at first
+        held = dispatch.put_spread(x, NamedSharding(mesh, PartitionSpec()))
+    return dispatch.present(dispatch.put_spread(held, target), x)
 
 
 def merged(wanted: Sequence[Any], kept: Sequence[Any], free: set) -> list[Any]:
@@ -203,7 +247,7 @@ def crossing(x: Any, before: Any, after: Any, spec: Any = None) -> Any:
     kept = spec if spec is not None else PartitionSpec(*(
         tuple(n for n in names_of(e) if n in explicit) for e in entries))
     there = with_rank(NamedSharding(after.abstract_mesh, kept), rank)
-    back = NamedSharding(before.abstract_mesh, PartitionSpec(*entries))
+    back = NamedSharding(before.abstract_mesh, aval.sharding.spec)
     return bind(Reshard(there, back), x)
 
 
@@ -228,8 +272,9 @@ def freely(fun: Callable, out_sharding: Any, *args: Any) -> Any:
 
 
 def reshard_like(ct: Any, aval: ShapedArray) -> Any:
-    """Return a cotangent sharded as the value of ``aval`` that it is of."""
+    """Return a tangent or cotangent sharded as ``aval`` says, also along which axes it is a sum."""
     have = aval_of(ct)
-    if entries_of(have) == entries_of(aval) or len(have.shape) != len(aval.shape):
+    if len(have.shape) != len(aval.shape) or same_sharding(have, aval):
         return ct
-    return bind(Reshard(like_type(aval, have), like_type(have, aval)), ct)
+    wanted = like_type(aval, have)
+    return ct if wanted is None else bind(Reshard(wanted, like_type(have, aval)), ct)

@@ -20,7 +20,7 @@ from saem.core.avals import ShapedArray, aval_of
 from saem.core.primitive import NOT_LINEAR, Primitive, UndefinedPrimal, primitive
 from saem.core.sharded import sharding_of
 from saem.core.trace import bind
-from saem.ops import sharding_rules
+from saem.ops import sharding_rules, sum_rules
 from saem.ops.compare import bitwise_and, complex_extremum, gt, is_ordered, lt
 from saem.ops.families import align_batch, check_dtypes, is_discrete
 from saem.ops.linear import (
@@ -43,6 +43,7 @@ class SelectN(Primitive):
     passes_nan = True
     linear = True
     shard_results = sharding_rules.select_n
+    sum_results = sum_rules.select_n
 
     def typing(self, which, *cases):
         first = cases[0] if cases else which

@@ -25,7 +25,7 @@ from saem.core.dimensions import as_shape, as_size, is_static
 from saem.core.primitive import NOT_LINEAR, Primitive, UndefinedPrimal, primitive
 from saem.core.sharded import like_type, shard_like, with_entry
 from saem.core.trace import bind
-from saem.ops import sharding_rules
+from saem.ops import sharding_rules, sum_rules
 from saem.ops.convert import convert_element_type
 from saem.ops.linear import (
     BroadcastInDim,
@@ -98,6 +98,7 @@ class Reshape(Linear):
 
     passes_nan = True
     shard_results = sharding_rules.reshape
+    sum_results = sum_rules.reshape
     requested_sharding = property(operator.attrgetter("sharding"))
 
     def typing(self, x):
@@ -121,7 +122,7 @@ class Reshape(Linear):
         return ctx.reshape_as(x, ctx.out_avals[0])
 
     def transpose(self, ct, x):
-        sharding = like_type(x.aval, aval_of(ct))
+        sharding = like_type(x.aval.to_ct_aval(), aval_of(ct))
         return [reshape(ct, x.shape) if sharding is None else
                 bind(Reshape(x.shape, None, sharding), ct)]
 
@@ -143,6 +144,7 @@ class Squeeze(Linear):
 
     passes_nan = True
     shard_results = sharding_rules.squeeze
+    sum_results = sum_rules.unchanged
 
     def typing(self, x):
         check_axes("squeeze", self.dimensions, x)
@@ -179,6 +181,7 @@ class Concatenate(Primitive):
     passes_nan = True
     linear = True
     shard_results = sharding_rules.concatenate
+    sum_results = sum_rules.unchanged
 
     def typing(self, *avals):
         self.check(avals)
@@ -250,6 +253,7 @@ class Split(Primitive):
     multiple_results = True
 
     shard_results = sharding_rules.split
+    sum_results = sum_rules.unchanged
 
     def typing(self, x):
         check_axes("split", (self.axis,), x)
@@ -288,7 +292,7 @@ class Split(Primitive):
     def transpose(self, cts, x):
         shape = x.shape
         parts = [zeros_of(shard_like(ShapedArray(
-            (*shape[:self.axis], n, *shape[self.axis + 1:]), x.dtype), x.aval))
+            (*shape[:self.axis], n, *shape[self.axis + 1:]), x.dtype), x.aval.to_ct_aval()))
                  if ct is None else ct for ct, n in zip(cts, self.sizes)]
         return [concatenate(parts, self.axis)]
 
@@ -387,6 +391,7 @@ class Iota(Primitive):
 
     passes_nan = True
     shard_results = sharding_rules.iota
+    sum_results = sum_rules.wanted
     requested_sharding = property(operator.attrgetter("sharding"))
 
     def typing(self):

@@ -12,6 +12,7 @@ Source: the documentation of jax.sharding, "explicit sharding"; observed behavio
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,7 +27,7 @@ def wanted_or(case: Case, entries: Sequence[Any], name: str = "sharding") -> Ent
     sharding = getattr(case.prim, name)
     if sharding is None:
         return tuple(entries)
-    given = tuple(sharding.spec)
+    given = sharding.spec.partitions
     return (*given, *(None,) * (len(case.outs[0].shape) - len(given)))
 
 
@@ -58,14 +59,14 @@ def unchanged(self: Any, case: Case) -> Any:
 def device_put(self: Any, case: Case) -> Any:
     """Each result where it is put; along Auto axes types say nothing."""
     places = self.params["devices"]
-    return [tuple(place.spec) + (None,) * (len(out.shape) - len(place.spec))
+    return [place.spec.partitions + (None,) * (len(out.shape) - len(place.spec))
             if hasattr(place, "spec") else spec
             for place, out, spec in zip(places, case.outs, case.specs)]
 
 
 def select_n(self: Any, case: Case) -> Any:
     which, *cases = case.specs
-    if any(spec != cases[0] for spec in cases):
+    if not case.alike(*range(1, len(case.avals))):
         shown = [case.shown(n + 1) for n in range(len(cases))]
         raise case.refuse(1, f"select cases must have the same shardings, got {shown}.",
                           "Reshard one of them as the other is sharded.")
@@ -130,6 +131,11 @@ def regrouped(old: Sequence[tuple[int, Any]], sizes: Sequence[int], mesh: dict) 
     """
     if all(entry is None for _, entry in old):
         return [None] * len(sizes)
+    if 0 in sizes:  # of nothing no axis comes: those in front that stay keep their entries
+        same = len(list(itertools.takewhile(lambda pair: pair[0][0] == pair[1], zip(old, sizes))))
+        if any(entry is not None for _, entry in old[same:]):
+            return None
+        return [*(entry for _, entry in old[:same]), *(None,) * (len(sizes) - same)]
     entries: list[Any] = []
     changed = 0
     i = j = 0
@@ -183,7 +189,7 @@ def divided(entry: Any, sizes: Sequence[int], mesh: dict) -> list[Any] | None:
 
 
 def concatenate(self: Any, case: Case) -> Any:
-    if any(spec != case.specs[0] for spec in case.specs):
+    if not case.alike(*range(len(case.specs))):
         shown = ", ".join(str(case.shown(n)) for n in range(len(case.specs)))
         raise case.refuse(1, f"All operands should have the same sharding. Got shardings {shown}",
                           "Reshard them to one sharding first.")
@@ -256,14 +262,13 @@ def split(self: Any, case: Case) -> Any:
 
 
 def dynamic_update_slice(self: Any, case: Case) -> Any:
-    operand, update = case.specs[:2]
-    if operand != update:
+    if not case.alike(0, 1):
         shown = [a.str_short() for a in case.avals[:2]]
         raise case.refuse(
             1, "dynamic_update_slice operand sharding must be equal to update sharding, got "
             f"operand sharding {shown[0]} and update sharding {shown[1]}.",
             "Reshard the update as the operand is.")
-    return operand
+    return case.specs[0]
 
 
 # -- axes are folded -------------------------------------------------------------------------------
@@ -321,7 +326,18 @@ def top_k(self: Any, case: Case) -> Any:
     spec, axis = case.specs[0], self.axis
     if spec[axis] is not None:
         raise case.refuse(
-            1, f"top_k operand must be unsharded over axis {axis}, got sharding={case.shown(0)}",
+            1, "The input should be unsharded over the axis along which to compute the top_k "
+            f"values. Got input type={case.avals[0].str_short()} and axis={axis}",
+            "Reshard the operand so that this axis is not sharded.")
+    return [spec, spec]
+
+
+def approx_top_k(self: Any, case: Case) -> Any:
+    spec, axis = case.specs[0], self.reduction_dimension
+    if spec[axis] is not None:
+        raise case.refuse(
+            1, f"reduction dimension {axis} in operand {case.avals[0].str_short()} should be "
+            "unsharded i.e. the spec of that dim should be `None`.",
             "Reshard the operand so that this axis is not sharded.")
     return [spec, spec]
 
@@ -410,7 +426,10 @@ def decomposition(self: Any, case: Case) -> Any:
 
 
 def gather(self: Any, case: Case) -> Any:
-    """Axes read whole, and axes that operand and indices share, keep their sharding."""
+    """Axes read whole, and axes that operand and indices share, keep their sharding.
+
+    By indices that are sharded otherwise it is open who reads what.
+    """
     (x, indices), prim = case.specs, self
     numbers, sizes = prim.dimension_numbers, prim.slice_sizes
     shared = dict(zip(numbers.operand_batching_dims, numbers.start_indices_batching_dims))
@@ -420,6 +439,8 @@ def gather(self: Any, case: Case) -> Any:
                 sizes[axis] != case.avals[0].shape[axis] or axis in dropped):
             raise open_gather(case)
     lead = list(indices[:-1])
+    if any(e is not None and place not in shared.values() for place, e in enumerate(lead)):
+        raise open_gather(case)
     for axis, place in shared.items():
         if x[axis] is not None and lead[place] is None:
             lead[place] = x[axis]
@@ -460,6 +481,7 @@ def scatter(self: Any, case: Case) -> Any:
                 None, entry)):
             fits = False
     cut_elsewhere = any(e is not None for place, e in enumerate(updates) if place not in seen)
+    fits &= all(e is None or place in shared.values() for place, e in enumerate(indices[:-1]))
     if not fits or (cut_elsewhere and not shared):
         raise case.refuse(
             1, "Use `.at[...].set/add/mul/...(out_sharding=)` to provide output PartitionSpec for "
@@ -482,7 +504,7 @@ def call_exported(self: Any, case: Case) -> Any:
     """As the program was exported."""
     exported = self.exported
     return [entries_of(out) if said is None else
-            (*said.spec, *(None,) * (len(out.shape) - len(said.spec)))
+            (*said.spec.partitions, *(None,) * (len(out.shape) - len(said.spec)))
             for out, said in zip(exported.out_avals, exported.out_named_shardings)]
 
 

@@ -19,7 +19,7 @@ from saem.core.dimensions import as_size, is_static, larger
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive
 from saem.core.sharded import shard_like
 from saem.core.trace import bind
-from saem.ops import sharding_rules
+from saem.ops import sharding_rules, sum_rules
 from saem.ops.arithmetic import sub
 from saem.ops.linear import (
     Linear,
@@ -46,6 +46,7 @@ class Slice(Linear):
 
     passes_nan = True
     shard_results = sharding_rules.slice_
+    sum_results = sum_rules.unchanged
 
     def typing(self, x):
         self.check(x)
@@ -131,6 +132,8 @@ class Pad(Primitive):
 
     linear = True
     shard_results = sharding_rules.pad
+    sum_results = sum_rules.unchanged
+    joins_reduced = True
 
     def typing(self, x, value):
         self.check(x, value)

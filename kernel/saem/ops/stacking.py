@@ -18,7 +18,7 @@ from saem.core import errors
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive
 from saem.core.trace import bind
-from saem.ops import sharding_rules
+from saem.ops import sharding_rules, sum_rules
 from saem.ops.linear import held_dims, stacked, zeros_of
 from saem.ops.shape import canonical_axis, check_same_dtypes
 from saem.typing import Array, ArrayLike
@@ -32,6 +32,7 @@ class Stack(Primitive):
 
     passes_nan = True
     shard_results = sharding_rules.stack
+    sum_results = sum_rules.unchanged
 
     def typing(self, *avals):
         shapes = ", ".join(str(a.shape) for a in avals)

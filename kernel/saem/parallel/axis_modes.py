@@ -16,21 +16,9 @@ from typing import Any
 
 from saem.core import errors, tree
 from saem.core.axes import as_names
-from saem.core.record import Record
 from saem.ops.constraints import is_place, prefix, with_sharding_constraint
 from saem.ops.reshard import crossing, mesh_of, retyped, under
 from saem.placement.meshes import AxisType
-
-
-class ManualAxisType(Record):
-    """Along which manual axes a value varies, and along which it waits for a sum."""
-
-    varying: frozenset = frozenset()
-    unreduced: frozenset = frozenset()
-    reduced: frozenset = frozenset()
-
-    def __init__(self, *, varying: Any = (), unreduced: Any = (), reduced: Any = ()):
-        super().__init__(frozenset(varying), frozenset(unreduced), frozenset(reduced))
 
 
 def _wanted(name: str, given: Any, kwargs: dict[str, Any]) -> Any:

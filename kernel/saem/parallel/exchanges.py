@@ -21,11 +21,11 @@ from saem.compile.collective_text import CHANNEL, device_axes, groups_text, redu
 from saem.compile.regions import zeros
 from saem.core import axes as named_axes
 from saem.core import errors
-from saem.core.avals import ShapedArray, aval_of
+from saem.core.avals import ShapedArray, Sums, aval_of
 from saem.core.axes import as_names, size_of
 from saem.core.primitive import primitive
 from saem.core.trace import bind
-from saem.ops import arithmetic, sharding_rules
+from saem.ops import arithmetic, sharding_rules, sum_rules
 from saem.ops.collectives import (
     Groups,
     axis_index,
@@ -35,6 +35,7 @@ from saem.ops.collectives import (
     group_size,
     no_groups,
     over_leaves,
+    state_along,
     times,
     vary_over,
 )
@@ -105,6 +106,7 @@ class Gathering(Exchange):
     __slots__ = ()
 
     shard_results = sharding_rules.exchange
+    sum_results = sum_rules.collective
 
     def typing(self: Any, x):
         d, n = self.all_gather_dimension, self.axis_size
@@ -190,6 +192,33 @@ class AllGatherInvariant(Gathering):
         return [part if self.tiled else squeeze(part, (d,))]
 
 
+@primitive("all_gather_reduced")
+class AllGatherReduced(Gathering):
+    """As all_gather, and the result is reduced along ``axis_name``: its cotangent is unreduced."""
+
+    all_gather_dimension: int
+    axis_name: tuple
+    axis_size: int
+    tiled: bool
+
+    axis_index_groups = None
+    starts_sums = True
+
+    def varies(self, vma):
+        return vma.difference(self.axis_name)
+
+    def sum_results(self, case):
+        (unreduced, reduced), = case.given
+        return Sums(unreduced, reduced.union(self.axis_name))
+
+    def over(self, names, dimension, tiled, size):
+        return AllGatherReduced(dimension, names, size, tiled)
+
+    def transpose(self, ct, x):
+        return [bind(UnreducedReduceScatter(self.axis_name, self.axis_size,
+                                            self.all_gather_dimension, self.tiled), ct)]
+
+
 def my_start(names: tuple, step: int) -> Any:
     """Return the index of this participant along ``names``, times ``step``."""
     from_axes = check_names(names, "axis_index")
@@ -197,19 +226,15 @@ def my_start(names: tuple, step: int) -> Any:
     return arithmetic.mul(index, np.int32(step)) if step != 1 else index
 
 
-@primitive("reduce_scatter")
-class ReduceScatter(Exchange):
-    """Sum over ``axis_name``, of which each participant gets its part along an axis."""
+class Scattering(Exchange):
+    """What the two forms of psum_scatter share."""
 
-    axis_index_groups: Groups
-    axis_name: tuple
-    axis_size: int
-    scatter_dimension: int
-    tiled: bool
+    __slots__ = ()
 
     shard_results = sharding_rules.exchange
+    sum_results = sum_rules.collective
 
-    def typing(self, x):
+    def typing(self: Any, x):
         d, n = self.scatter_dimension, self.axis_size
         shape = list(x.shape)
         if self.tiled:
@@ -229,7 +254,7 @@ class ReduceScatter(Exchange):
             del shape[d]
         return x.update(shape=tuple(shape))
 
-    def lower(self, ctx, x):
+    def lower(self: Any, ctx, x):
         aval, d = ctx.avals[x], self.scatter_dimension
         shape = (*aval.shape[:d], aval.shape[d] // self.axis_size, *aval.shape[d + 1:])
         rows = device_axes(ctx, self).groups(self.collective_axes, self.axis_index_groups)
@@ -240,11 +265,7 @@ class ReduceScatter(Exchange):
             out=ShapedArray(shape, aval.dtype), regions=[region])
         return out if self.tiled else ctx.reshape(out, ctx.out_avals[0].shape)
 
-    def transpose(self, ct, x):
-        return [bind(AllGather(self.scatter_dimension, self.axis_index_groups, self.axis_name,
-                               self.axis_size, self.tiled), ct)]
-
-    def batch(self, size, xs, dims):
+    def batch(self: Any, size, xs, dims):
         (x,), (dim,) = xs, dims
         at = self.scatter_dimension
         if not self.mapped():
@@ -262,8 +283,49 @@ class ReduceScatter(Exchange):
             x = bind(self.over(rest, at + 1, True, before * after), x)
         return (x if self.tiled else squeeze(x, (at + 1,))), 0
 
+
+@primitive("reduce_scatter")
+class ReduceScatter(Scattering):
+    """Sum over ``axis_name``, of which each participant gets its part along an axis."""
+
+    axis_index_groups: Groups
+    axis_name: tuple
+    axis_size: int
+    scatter_dimension: int
+    tiled: bool
+
+    def transpose(self, ct, x):
+        return [bind(AllGather(self.scatter_dimension, self.axis_index_groups, self.axis_name,
+                               self.axis_size, self.tiled), ct)]
+
     def over(self, names, dimension, tiled, size):
         return ReduceScatter(self.axis_index_groups, names, size, dimension, tiled)
+
+
+@primitive("unreduced_reduce_scatter")
+class UnreducedReduceScatter(Scattering):
+    """Each participant's part of the sum of what is unreduced along ``axis_name``."""
+
+    axis_name: tuple
+    axis_size: int
+    scatter_dimension: int
+    tiled: bool
+
+    axis_index_groups = None
+
+    def varies(self, vma):
+        return vma.union(self.axis_name)
+
+    def sum_results(self, case):
+        (unreduced, reduced), = case.given
+        return Sums(unreduced.difference(self.axis_name), reduced)
+
+    def transpose(self, ct, x):
+        return [bind(AllGatherReduced(self.scatter_dimension, self.axis_name, self.axis_size,
+                                      self.tiled), ct)]
+
+    def over(self, names, dimension, tiled, size):
+        return UnreducedReduceScatter(names, size, dimension, tiled)
 
 
 # -- transposing who holds what --------------------------------------------------------------------
@@ -284,6 +346,7 @@ class AllToAll(Exchange):
     axis_size: int
 
     shard_results = sharding_rules.exchange
+    sum_results = sum_rules.collective
 
     @property
     def params(self):
@@ -350,6 +413,7 @@ class PPermute(Exchange):
     perm: tuple[tuple[int, int], ...]
 
     shard_results = sharding_rules.collective
+    sum_results = sum_rules.collective
 
     def typing(self, x):
         return x
@@ -440,7 +504,8 @@ def all_gather(x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: i
                tiled: bool = False, to: str = "varying") -> Any:
     """Return the values along ``axis_name`` as a new ``axis``, or joined along it if ``tiled``.
 
-    With ``to="invarying"`` the result is known to be the same on all devices.
+    With ``to="invarying"`` the result is known to be the same on all devices, with
+    ``to="reduced"`` it is reduced along the axis.
     Source: the documentation of jax.lax.all_gather.
 
     >>> jax.vmap(lambda x: lax.all_gather(x, "i"), axis_name="i")(jnp.array([1, 2]))
@@ -448,20 +513,37 @@ def all_gather(x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: i
            [1, 2]], dtype=int32)
     """
     names, groups, size = taking_part("all_gather", axis_name, axis_index_groups)
-    if to not in ("varying", "invarying"):
+    if to not in ("varying", "invarying", "reduced"):
         raise errors.explained(
             errors.ArgumentError, "all_gather.to",
-            f"Got unexpected `to` value {to!r}. Allowed `to` values are: 'varying', 'invarying'.",
-            advice="Leave it out.")
+            "Got unexpected `to` value for `jax.lax.all_gather`. Allowed `to` values are: "
+            f"{{'reduced', 'invarying', 'varying'}}. Got {to!r}.", advice="Leave it out.")
 
     def one(leaf: Any) -> Any:
-        leaf = vary_over(leaf, names, "all_gather")
         at = canonical_axis(axis, len(aval_of(leaf).shape) + (not tiled))
+        if to == "reduced":
+            return gathered_reduced(leaf, names, AllGatherReduced(at, names, size, tiled))
+        leaf = vary_over(leaf, names, "all_gather")
         if to == "invarying" and groups is None:
             return bind(AllGatherInvariant(at, names, size, tiled), leaf)
         return bind(AllGather(at, groups, names, size, tiled), leaf)
 
     return over_leaves(one, x)
+
+
+def gathered_reduced(x: Any, names: tuple, prim: AllGatherReduced) -> Any:
+    """Return ``x``, which must vary along the axes ``names``, gathered by ``prim``."""
+    state = state_along(x, names, "all_gather")
+    if state != "varying":
+        raise errors.explained(
+            errors.ArgumentError, "all_gather.reduced",
+            f"{prim.name} is a Varying -> Reduced collective. This means that the "
+            f"axis_name={names} passed to `{prim.name}` must be present in "
+            f"jax.typeof(x).mat.varying={aval_of(x).vma}" if state else
+            f"{prim.name} only accepts inputs that are varying. Got {aval_of(x).str_short(True)}",
+            advice="Make it vary first, lax.pcast(x, axes, to='varying'), in a shard_map with "
+            "check_vma.")
+    return bind(prim, x)
 
 
 def psum_scatter(x: Any, axis_name: Any, *, scatter_dimension: int = 0,
@@ -477,8 +559,10 @@ def psum_scatter(x: Any, axis_name: Any, *, scatter_dimension: int = 0,
     names, groups, size = taking_part("psum_scatter", axis_name, axis_index_groups)
 
     def one(leaf: Any) -> Any:
-        leaf = vary_over(leaf, names, "psum_scatter")
         at = canonical_axis(scatter_dimension, len(aval_of(leaf).shape))
+        if state_along(leaf, names, "psum_scatter") == "unreduced" and groups is None:
+            return bind_typed(UnreducedReduceScatter(names, size, at, tiled), leaf)
+        leaf = vary_over(leaf, names, "psum_scatter")
         return bind_typed(ReduceScatter(groups, names, size, at, tiled), leaf)
 
     return over_leaves(one, x)

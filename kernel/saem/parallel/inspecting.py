@@ -27,7 +27,7 @@ from saem.core.primitive import primitive
 from saem.core.trace import bind
 from saem.effects.callbacks import Debugging
 from saem.effects.host_calls import host_call_numbers
-from saem.ops import sharding_rules
+from saem.ops import sharding_rules, sum_rules
 from saem.placement import devices
 from saem.placement.shardings import named_from_xla
 
@@ -62,6 +62,7 @@ class InspectSharding(Debugging):
     effects = frozenset({effects.DEBUG})
 
     shard_results = sharding_rules.unchanged
+    sum_results = sum_rules.unchanged
 
     def host_name(self):
         return getattr(self.callback, "__name__", repr(self.callback))

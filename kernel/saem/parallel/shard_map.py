@@ -18,15 +18,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from saem.core import axes, errors, tree
-from saem.core.avals import ShapedArray, aval_of
+from saem.core.avals import ShapedArray, aval_of, sums_of_spec
 from saem.core.axes import bound
-from saem.core.sharded import entries_of
 from saem.core.trace import bind
 from saem.core.varying import vma_of
-from saem.ops.collectives import PVary
+from saem.ops.collectives import PVary, VaryUnreducedCast
 from saem.ops.reshard import retyped, under
 from saem.parallel.shard_map_call import ShardMap, local_aval, manual_axes_of, spec_axes
-from saem.placement.meshes import AbstractMesh, AxisType, Mesh, get_mesh
+from saem.placement.meshes import AbstractMesh, AxisType, Mesh, get_abstract_mesh, get_mesh
 from saem.placement.shardings import NamedSharding, PartitionSpec, axes_of
 from saem.transform.derivatives import as_array
 from saem.transform.restructure import open_consts
@@ -78,6 +77,11 @@ def shard_map(f: Any = None, /, *, out_specs: Any, in_specs: Any = Infer, mesh: 
         leaves, in_tree = tree.flatten(args)
         leaves = [as_array(x) for x in leaves]
         specs = site.in_specs(in_specs, args, leaves)
+        if not callable(out_specs):
+            check_are_specs("out_specs", out_specs)
+            site.check_specs("out_specs", tree.leaves(out_specs, is_leaf=is_spec))
+        for x, spec in zip(leaves, specs):
+            site.check_explicit(spec, aval_of(x))
         return site.call(in_tree, leaves, specs, out_specs)
 
     return shard_map_f
@@ -96,13 +100,13 @@ class Site:
         self.mesh = mesh if mesh is not None else mesh_here()
         self.check = check
         outer = {a.name for a in axes.state.env if a.mesh is not None}
-        for axis in axes.state.env:
-            if axis.mesh is not None and axis.mesh != self.mesh:
-                raise errors.explained(
-                    errors.ArgumentError, "shard_map.nested",
-                    f"The context mesh {axis.mesh} should match the mesh passed to shard_map "
-                    f"{self.mesh}", advice="Make one mesh with the axes of both, and name with "
-                    "axis_names those along which each works.")
+        here = get_abstract_mesh()
+        if mesh is not None and not here.empty and here != mesh.abstract_mesh:
+            raise errors.explained(
+                errors.ArgumentError, "shard_map.nested",
+                f"The context mesh {here} should match the mesh passed to shard_map {mesh}",
+                advice="Leave the mesh out: that in force is used. Of two make one with the axes "
+                "of both, and name with axis_names those along which each works.")
         names = frozenset(names)
         everything = frozenset(self.mesh.axis_names)
         if not names <= everything:
@@ -118,7 +122,7 @@ class Site:
     def in_specs(self, given: Any, args: tuple, leaves: Sequence[Any]) -> list[Any]:
         """Return one spec for each leaf of ``args``, checked against it."""
         if given is Infer:
-            specs = [inferred(x, self.manual) for x in leaves]
+            specs = [inferred(x, self.manual, self.mesh) for x in leaves]
         else:
             given = tuple(given) if isinstance(given, list) else given
             specs = self.broadcast("in_specs", given, args)
@@ -132,21 +136,29 @@ class Site:
         self.check_specs("in_specs", specs)
         for spec, x, path in zip(specs, leaves, paths):
             aval = aval_of(x)
-            self.check_explicit(spec, aval)
             self.check_rank("in_specs", spec, aval, f"the passed args{path}", "input")
             self.check_division(spec, aval, path)
 
     def check_explicit(self, spec: Any, aval: ShapedArray) -> None:
-        """Refuse a spec other than that by which Explicit axes shard an argument already."""
-        if aval.explicit is None:
-            return
-        own = [tuple(n for n in axes_of(e) if n in self.manual) for e in entries_of(aval)]
-        given = [*map(axes_of, spec), *[()] * (len(own) - len(spec))]
+        """Refuse a spec other than that by which types shard an argument, if all axes are typed."""
+        everything = len(self.manual) == len(self.mesh.axis_names)
+        if not everything and aval.sums != sums_of_spec(spec):
+            raise errors.explained(
+                errors.ArgumentError, "shard_map.unreduced",
+                f"in_specs containing unreduced {spec} passed to shard_map should be equal to the "
+                f"unreduced present on the in_aval {aval.str_short(True)}",
+                advice="Reshard the argument first: jax.reshard(x, P(...)).")
+        if not (everything and self.mesh.are_all_axes_explicit):
+            return  # the partitioner may reshard
+        have = aval.sharding.spec
+        own = have.update(partitions=[
+            tuple(n for n in axes_of(e) if n in self.manual) for e in have.partitions])
+        given = spec._normalized_spec_for_aval(len(own))
         if own != given:
             raise errors.explained(
                 errors.ArgumentError, "shard_map.explicit",
-                f"in_specs passed to shard_map: {P(*given)} does not match the specs of the input: "
-                f"{P(*entries_of(aval))} for arg: {aval.str_short()}. "
+                f"in_specs passed to shard_map: {given} does not match the specs of the input: "
+                f"{have} for arg: {aval.str_short()}. "
                 "`in_specs` is "
                 "an optional argument so you can omit specifying it and shard_map will infer the "
                 "in_specs from the arguments. If you want to reshard your inputs, you can use "
@@ -155,13 +167,7 @@ class Site:
 
     def broadcast(self, what: str, given: Any, value: Any) -> list[Any]:
         """Return one spec for each leaf of ``value`` from the prefix pytree ``given``."""
-        wrong = [s for s in tree.leaves(given, is_leaf=is_spec) if not is_spec(s)]
-        if wrong:
-            raise errors.explained(
-                errors.ArgumentTypeError, f"shard_map.{what}",
-                f"shard_map {what} argument must be a pytree of `jax.sharding.PartitionSpec` "
-                f"instances, but:\n\n  {what} is {wrong[0]} of type {type(wrong[0]).__name__}",
-                advice=f"Check the {what} values passed to shard_map: write P('x').")
+        check_are_specs(what, given)
         try:
             found = tree.broadcast_prefix(given, value, is_leaf=is_spec,
                                           name=f"shard_map {what}")
@@ -175,13 +181,31 @@ class Site:
 
     def check_specs(self, what: str, specs: Sequence[Any]) -> None:
         """Refuse a spec that names an axis which is not manual."""
-        for spec in specs:
+        for spec in (s for s in specs if s is not None):
             for name in sorted(spec_axes(spec) - self.manual, key=str):
                 raise errors.explained(
                     errors.ArgumentError, f"shard_map.{what}",
                     f"shard_map {what} argument must refer to an axis marked as manual "
                     f"({frozenset(self.manual)}), but:\n\n  {what} refers to {name!r}",
                     advice=f"Check the {what} values passed to shard_map.")
+            if sums_of_spec(spec).any:
+                self.check_sums(what, spec)
+
+    def check_sums(self, what: str, spec: Any) -> None:
+        """Refuse a spec with axes of sums where types outside do not name all of them."""
+        kind = "unreduced" if spec.unreduced else "reduced"
+        if not self.mesh.are_all_axes_explicit:
+            raise errors.explained(
+                errors.ArgumentError, f"shard_map.{what}",
+                f"{kind} in {what} {spec} can only be used when the mesh passed to shard_map "
+                f"contains axis names all of type `Explicit`. Got mesh {self.mesh}",
+                advice="Make the mesh with axis_types=(AxisType.Explicit, ...).")
+        if self.manual != frozenset(self.mesh.axis_names):
+            raise errors.explained(
+                NotImplementedError, f"shard_map.{what}",
+                f"unreduced/reduced can only be passed to {what} when shard_map is in full manual "
+                f"mode. Got mesh axis names {self.mesh.axis_names}, manual_axes: {self.manual}, "
+                f"specs: {spec}.", advice="Leave axis_names out.")
 
     def check_rank(self, what: str, spec: Any, aval: ShapedArray, which: str, kind: str) -> None:
         if len(spec) <= len(aval.shape):
@@ -199,7 +223,7 @@ class Site:
             advice=f"Revise the spec to be shorter, or give the {kind} more axes.{more}")
 
     def check_division(self, spec: Any, aval: ShapedArray, path: str) -> None:
-        for number, entry in enumerate(spec):
+        for number, entry in enumerate(spec.partitions):
             parts = math.prod(self.sizes[n] for n in axes_of(entry))
             if aval.shape[number] % parts:
                 names = ", ".join(repr(n) for n in axes_of(entry))
@@ -217,7 +241,15 @@ class Site:
 
     def check_variation(self, spec: Any, aval: ShapedArray, path: str) -> None:
         """Refuse to put together a result from parts that may differ where the spec has no axis."""
-        extra = (vma_of(aval) & self.manual) - spec_axes(spec)
+        if not aval.sums.reduced.issuperset(spec.reduced):
+            raise errors.explained(
+                errors.ArgumentError, "shard_map.reduced",
+                "out_specs passed to shard_map should be equal to the reduced present on the "
+                f"out_aval. Got out_specs={spec} and out_aval={aval.str_short(True)}",
+                advice="lax.pcast(x, axes, to='reduced') makes it reduced.")
+        unreduced, reduced = aval.sums
+        extra = (vma_of(aval) | unreduced | reduced) & self.manual
+        extra -= spec_axes(spec) | spec.unreduced | spec.reduced
         if not extra:
             return
         show = lambda names: "{" + ",".join(sorted(map(str, names))) + "}"
@@ -258,8 +290,7 @@ class Site:
         avals = []
         for x, spec in zip(leaves, specs):
             aval = aval_of(x)
-            vma = vma_of(aval) | (spec_axes(spec) if self.check else frozenset())
-            avals.append(local_aval(aval, spec, self.mesh, self.manual, vma))
+            avals.append(local_aval(aval, spec, self.mesh, self.manual, self.check))
         done = frozenset(a.name for a in axes.state.env if a.mesh is not None) | self.manual
         inside = retyped(self.mesh.abstract_mesh, done, AxisType.Manual)
         with bound(*manual_axes_of(self.mesh, self.manual, self.check)), under(inside):
@@ -271,26 +302,49 @@ class Site:
 
     def vary(self, x: Any, spec: Any) -> Any:
         """Return a result as one that varies along the axes its spec names."""
-        missing = spec_axes(spec) - vma_of(aval_of(x)) if self.check else ()
-        names = tuple(n for n in self.mesh.axis_names if n in missing)
-        return bind(PVary(names), x) if names else x
+        if not self.check:
+            return x
+        aval = aval_of(x)
+        for cast, missing in ((PVary, spec_axes(spec) - vma_of(aval)),
+                              (VaryUnreducedCast, spec.unreduced - aval.sums.unreduced)):
+            names = tuple(n for n in self.mesh.axis_names if n in missing)
+            x = bind(cast(names), x) if names else x
+        return x
+
+
+def check_are_specs(what: str, given: Any) -> None:
+    """Refuse other leaves than specs.
+
+    Raises: TypeError naming the first.
+    """
+    wrong = [s for s in tree.leaves(given, is_leaf=is_spec) if not is_spec(s)]
+    if wrong:
+        raise errors.explained(
+            errors.ArgumentTypeError, f"shard_map.{what}",
+            f"shard_map {what} argument must be a pytree of `jax.sharding.PartitionSpec` "
+            f"instances, but:\n\n  {what} is {wrong[0]} of type {type(wrong[0]).__name__}",
+            advice=f"Check the {what} values passed to shard_map: write P('x').")
 
 
 def is_spec(x: Any) -> bool:
     return x is None or isinstance(x, PartitionSpec)
 
 
-def inferred(x: Any, manual: frozenset) -> Any:
+def inferred(x: Any, manual: frozenset, mesh: Any) -> Any:
     """Return the spec by which types shard an argument, or that of a concrete one's own sharding.
 
     Raises: ValueError if it has none.
     """
     aval = aval_of(x)
     if aval.explicit is not None:
-        return P(*(tuple(n for n in axes_of(e) if n in manual) for e in entries_of(aval)))
+        spec = aval.sharding.spec
+        return spec.update(partitions=[
+            tuple(n for n in axes_of(e) if n in manual) for e in spec.partitions])
     sharding = getattr(x, "_sharding", None)
     if isinstance(sharding, NamedSharding):
         return sharding.spec
+    if mesh.are_all_axes_explicit:  # types name no axis: it is replicated
+        return P(*(None,) * len(aval.shape))
     raise errors.explained(
         errors.ArgumentError, "shard_map.infer",
         "shard_map was given no in_specs, and cannot infer them from an argument without a "

@@ -25,7 +25,7 @@ from saem.compile.operations import Region
 from saem.compile.text import physical_aval, tensor_type
 from saem.core import axes
 from saem.core import jaxpr as jaxpr_module
-from saem.core.avals import ShapedArray
+from saem.core.avals import NO_SUMS, ShapedArray, sums_of_spec
 from saem.core.axes import Axis, names_in_jaxpr
 from saem.core.jaxpr import (
     ClosedJaxpr,
@@ -48,7 +48,13 @@ from saem.ops.linear import broadcast_in_dim, number_like
 from saem.ops.reshard import retyped
 from saem.ops.shape import squeeze
 from saem.placement.meshes import AxisType, Mesh
-from saem.placement.shardings import NamedSharding, PartitionSpec, axes_of, tiles
+from saem.placement.shardings import (
+    NamedSharding,
+    PartitionSpec,
+    axes_of,
+    tiles,
+    unreduced_text,
+)
 from saem.transform.linearize import PartialTrace, backward_pass, partial_eval_jaxpr
 from saem.transform.nested import Contents, HigherOrder, Nested
 from saem.transform.staging import trace_flat
@@ -59,23 +65,32 @@ P = PartitionSpec
 
 def spec_axes(spec: Any) -> frozenset:
     """Return the mesh axes that ``spec`` names."""
-    return frozenset(name for entry in spec for name in axes_of(entry))
+    return frozenset(name for entry in spec.partitions for name in axes_of(entry))
 
 
-def local_aval(aval: ShapedArray, spec: Any, mesh: Any, manual: frozenset, vma: frozenset
+def dual_spec(spec: Any) -> Any:
+    """Return the spec of the cotangent of a value that has ``spec``."""
+    return spec.update(unreduced=spec.reduced, reduced=spec.unreduced)
+
+
+def local_aval(aval: ShapedArray, spec: Any, mesh: Any, manual: frozenset, checked: bool
                ) -> ShapedArray:
-    """Return the aval of one device's part of a value of ``aval``, sharded along ``manual``
-    axes.
+    """Return the aval of one device's part of a value of ``aval``, sharded along ``manual`` axes.
+
+    If it is ``checked`` what varies, the type says so.
     """
     if isinstance(aval, AbstractRef):
-        return aval.update(inner_aval=local_aval(aval.inner_aval, spec, mesh, manual, vma))
+        return aval.update(inner_aval=local_aval(aval.inner_aval, spec, mesh, manual, checked))
+    vma, sums = vma_of(aval), NO_SUMS
+    if checked:
+        vma, sums = vma | spec_axes(spec), sums_of_spec(spec)
     shape = tuple(n // k for n, k in zip(aval.shape, tiles(mesh, spec, len(aval.shape))))
     part = varying(ShapedArray(shape, aval.dtype, aval.weak_type), vma)
     if aval.explicit is None:
-        return part
+        return part.with_sums(sums)
     entries = [tuple(n for n in axes_of(e) if n not in manual) for e in entries_of(aval)]
     inside = NamedSharding(retyped(mesh.abstract_mesh, manual, AxisType.Manual), P(*entries))
-    return shard_along(plain(part), inside, tuple(inside.spec), vma)
+    return shard_along(plain(part), inside, inside.spec.partitions, vma, sums)
 
 
 def global_aval(aval: ShapedArray, spec: Any, mesh: Any) -> ShapedArray:
@@ -84,9 +99,9 @@ def global_aval(aval: ShapedArray, spec: Any, mesh: Any) -> ShapedArray:
     whole = ShapedArray(shape, aval.dtype, aval.weak_type)
     if not mesh.explicit_axes:
         return whole
-    named = [*map(axes_of, spec), *[()] * (len(aval.shape) - len(spec))]
-    return with_spec(whole, NamedSharding(mesh.abstract_mesh, P(*(
-        (*outer, *axes_of(inner)) for outer, inner in zip(named, entries_of(aval))))))
+    named = [*map(axes_of, spec.partitions), *[()] * (len(aval.shape) - len(spec))]
+    entries = [(*outer, *axes_of(inner)) for outer, inner in zip(named, entries_of(aval))]
+    return with_spec(whole, NamedSharding(mesh.abstract_mesh, spec.update(partitions=entries)))
 
 
 @primitive("shard_map")
@@ -221,7 +236,8 @@ class ShardMap(HigherOrder):
         """Return the spec by which a residual is put together: sharded along its first axis."""
         differs = vma_of(aval) if self.check_vma else self.manual_axes
         names = tuple(n for n in self.named if n in differs)
-        return P(names) if names else P()
+        unreduced, reduced = aval.sums
+        return P(*([names] if names else []), unreduced=unreduced, reduced=reduced)
 
     def transpose(self, cts, *args):
         linear = tuple(isinstance(a, UndefinedPrimal) for a in args)
@@ -229,8 +245,8 @@ class ShardMap(HigherOrder):
         with self.inside():
             program, reached = self.transposed(linear, has_ct)
         known_specs = pick(self.in_specs, linear, False)
-        linear_specs = pick(self.in_specs, linear)
-        ct_specs = pick(self.out_specs, has_ct)
+        linear_specs = [dual_spec(s) for s in pick(self.in_specs, linear)]
+        ct_specs = [dual_spec(s) for s in pick(self.out_specs, has_ct)]
         call = self.around(program, [*known_specs, *ct_specs],
                            pick(linear_specs, reached))
         known = pick(args, linear, False)
@@ -240,7 +256,7 @@ class ShardMap(HigherOrder):
 
     def shared(self, ct: Any, spec: Any) -> Any:
         """Return each device's share of a cotangent whose value all of them gave (unchecked)."""
-        copies = self.size(self.manual_axes - spec_axes(spec))
+        copies = self.size(self.manual_axes - spec_axes(spec) - spec.unreduced)
         if self.check_vma or copies == 1:
             return ct
         return arithmetic.div(ct, number_like(ct, copies))
@@ -270,7 +286,7 @@ class ShardMap(HigherOrder):
                 return [self.summed(ct, s) for ct, s in zip(got, specs) if ct is not None]
 
             avals = [v.aval for v in residuals]
-            avals += [v.aval for v, has in zip(jaxpr.outvars, has_ct) if has]
+            avals += [v.aval.to_ct_aval() for v, has in zip(jaxpr.outvars, has_ct) if has]
             program = trace_flat(pull, avals, name="transpose", debug_name=jaxpr.debug_name)
             return program, reached
 
@@ -283,7 +299,7 @@ class ShardMap(HigherOrder):
         """
         if self.check_vma:
             return ct
-        names = tuple(n for n in self.named if n not in spec_axes(spec))
+        names = tuple(n for n in self.named if n not in spec_axes(spec) | spec.reduced)
         return bind(PSum(names), ct) if self.size(names) > 1 else ct
 
     def batch(self, size, xs, dims):
@@ -298,10 +314,15 @@ class ShardMap(HigherOrder):
                 program, out_batched = batch_inside(self, size, batched, axis)
         entry = spread if spread else None
         outs = bind(self.around(
-            program, [P(entry, *s) if b else s for s, b in zip(self.in_specs, batched)],
-            [P(entry, *s) if b else s for s, b in zip(self.out_specs, out_batched)]),
+            program, [fronted_spec(s, entry) if b else s for s, b in zip(self.in_specs, batched)],
+            [fronted_spec(s, entry) if b else s for s, b in zip(self.out_specs, out_batched)]),
             *fronted(xs, dims))
         return outs, [0 if b else None for b in out_batched]
+
+
+def fronted_spec(spec: Any, entry: Any) -> Any:
+    """Return the spec of a stack, sharded along ``entry``, of values that have ``spec``."""
+    return spec.update(partitions=(entry, *spec.partitions))
 
 
 def manual_axes_of(mesh: Any, names: Any, checked: bool) -> list[Axis]:
@@ -410,8 +431,11 @@ def on_stack(closed: ClosedJaxpr, names: Sequence[Any], sizes: Sequence[int]) ->
 
 def split_blocks(x: np.ndarray, spec: Any, names: Sequence[Any], sizes: Sequence[int]
                  ) -> np.ndarray:
-    """Return the parts of ``x`` by coordinates of the mesh: shape (*sizes, *shape of a part)."""
-    entries = [axes_of(e) for e in spec] + [()] * (x.ndim - len(spec))
+    """Return the parts of ``x`` by coordinates of the mesh: shape (*sizes, *shape of a part).
+
+    Along unreduced axes the first device holds the sum, and the others zeros.
+    """
+    entries = [axes_of(e) for e in spec.partitions] + [()] * (x.ndim - len(spec))
     size_of = dict(zip(names, sizes))
     split: list[int] = []
     at: dict[Any, int] = {}
@@ -425,18 +449,26 @@ def split_blocks(x: np.ndarray, spec: Any, names: Sequence[Any], sizes: Sequence
     blocks = x.reshape(split).transpose([*(at[n] for n in names if n in at), *kept])
     lead = [size_of[n] if n in at else 1 for n in names]
     blocks = blocks.reshape(*lead, *(split[i] for i in kept))
-    return np.broadcast_to(blocks, (*sizes, *blocks.shape[len(names):]))
+    whole = np.broadcast_to(blocks, (*sizes, *blocks.shape[len(names):]))
+    if spec.unreduced:
+        whole = whole.copy()
+        for axis, name in enumerate(names):
+            if name in spec.unreduced:
+                whole[(slice(None),) * axis + (slice(1, None),)] = 0
+    return whole
 
 
 def join_blocks(blocks: np.ndarray, spec: Any, names: Sequence[Any]) -> np.ndarray:
     """Return the whole of which ``split_blocks`` made ``blocks``."""
     mentioned = spec_axes(spec)
+    waiting = tuple(axis for axis, n in enumerate(names) if n in spec.unreduced)
+    blocks = blocks.sum(waiting, dtype=blocks.dtype, keepdims=True)
     blocks = blocks[tuple(slice(None) if n in mentioned else 0 for n in names)]
     left = [n for n in names if n in mentioned]
     rank = blocks.ndim - len(left)
     order: list[int] = []
     shape = []
-    for i, entry in enumerate([*(axes_of(e) for e in spec), *[()] * (rank - len(spec))]):
+    for i, entry in enumerate([*map(axes_of, spec.partitions), *[()] * (rank - len(spec))]):
         group = [*(left.index(n) for n in entry), len(left) + i]
         order += group
         shape.append(math.prod(blocks.shape[k] for k in group))
@@ -468,8 +500,9 @@ def lower_manual(call: ShardMap, ctx: Any, xs: Sequence[str]) -> list[str]:
     specs = [*call.in_specs, *(P() for _ in inside)]
     xs = [*xs, *(ctx.hoist(value, aval) for value, aval in inside)]
     opened = len(manual) < len(call.mesh.axis_names)
-    ins = ", ".join(sharding_text(symbol, s, ctx.avals[x], opened) for s, x in zip(specs, xs))
-    outs = ", ".join(sharding_text(symbol, s, a, opened)
+    ins = ", ".join(sharding_text(symbol, call.mesh, s, ctx.avals[x], opened)
+                    for s, x in zip(specs, xs))
+    outs = ", ".join(sharding_text(symbol, call.mesh, s, a, opened)
                      for s, a in zip(call.out_specs, out_avals))
     return ctx.emit_many(
         f"sdy.manual_computation({', '.join(xs)}) in_shardings=[{ins}] out_shardings=[{outs}] "
@@ -493,14 +526,14 @@ def region_apart(ctx: Any, program: ClosedJaxpr) -> tuple[Region, list[tuple[Any
     return region, [(value, aval) for _, value, aval in inside]
 
 
-def sharding_text(symbol: str, spec: Any, aval: ShapedArray, opened: bool) -> str:
+def sharding_text(symbol: str, mesh: Any, spec: Any, aval: ShapedArray, opened: bool) -> str:
     """Return ``<@mesh, [{"x"}, {}]>``; with ``opened`` XLA may shard each axis further."""
     rank = len(physical_aval(aval).shape)
     dims = []
-    for entry in [*spec, *[None] * (rank - len(spec))]:
+    for entry in [*spec.partitions, *[None] * (rank - len(spec))]:
         named = [f'"{n}"' for n in axes_of(entry)] + (["?"] if opened else [])
         dims.append(f"{{{', '.join(named)}}}")
-    return f"<{symbol}, [{', '.join(dims)}]>"
+    return f"<{symbol}, [{', '.join(dims)}]{unreduced_text(mesh, spec)}>"
 
 
 __all__ = ["ShardMap", "global_aval", "local_aval", "manual_axes_of", "spec_axes"]

@@ -142,6 +142,11 @@ class AbstractMesh(_Axes):
         return self
 
     @property
+    def devices(self) -> Any:
+        raise ValueError("AbstractMesh does not implement devices. Use a jax.sharding.Mesh, which "
+                         f"has some, in place of {self}.")
+
+    @property
     def _flat(self) -> tuple:
         raise ValueError(f"{self} has no devices: use a sharding on a jax.sharding.Mesh")
 

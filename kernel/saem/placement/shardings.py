@@ -55,6 +55,8 @@ class PartitionSpec:
     """
 
     __slots__ = ("_partitions", "unreduced", "reduced")
+    unreduced: frozenset
+    reduced: frozenset
     UNCONSTRAINED = _Unconstrained()
 
     def __init__(self, *partitions: Any, unreduced: Any = frozenset(), reduced: Any = frozenset()):
@@ -63,6 +65,7 @@ class PartitionSpec:
         self.reduced = frozenset(reduced)
         if unreduced or reduced:
             self._check_sums(unreduced=unreduced, reduced=reduced)
+            Seen.sums = True
 
     def _check_sums(self, **given: Any) -> None:
         """Refuse axes of sums that are no sets of names, or that partition the value too."""
@@ -85,13 +88,22 @@ class PartitionSpec:
                 f"unreduced: {self.unreduced} and reduced: {self.reduced}")
 
     def __iter__(self):
+        if self.unreduced or self.reduced:
+            raise self._dangerous("*pspec", "*spec.partitions")
         return iter(self._partitions)
 
     def __len__(self) -> int:
         return len(self._partitions)
 
     def __getitem__(self, where: Any) -> Any:
+        if self.unreduced or self.reduced:
+            raise self._dangerous("pspec[...]", "spec.partitions[...]")
         return self._partitions[where]
+
+    def _dangerous(self, used: str, better: str) -> Exception:
+        """Return the error for entries taken alone, which would lose the axes of sums."""
+        return ValueError(f"Using {used} is dangerous when PartitionSpec has non-empty "
+                          f"unreduced/reduced set. Please use {better}. Got {self!r}.")
 
     def index(self, value: Any) -> int:
         return self._partitions.index(_entry(value))
@@ -112,13 +124,31 @@ class PartitionSpec:
                              reduced=self.reduced if reduced is None else reduced)
 
     def _normalized_spec_for_aval(self, ndim: int) -> PartitionSpec:
-        return PartitionSpec(*self._partitions, *(None,) * (ndim - len(self._partitions)))
+        return self.update(
+            partitions=(*self._partitions, *(None,) * (ndim - len(self._partitions))))
 
     def __add__(self, other: Any) -> PartitionSpec:
+        if isinstance(other, PartitionSpec):
+            return PartitionSpec(*self._partitions, *other._partitions,
+                                 unreduced=self.unreduced | other.unreduced,
+                                 reduced=self.reduced | other.reduced)
+        self._check_added(other, "__add__")
         return PartitionSpec(*self._partitions, *tuple(other))
 
     def __radd__(self, other: Any) -> PartitionSpec:
+        self._check_added(other, "__radd__")
         return PartitionSpec(*tuple(other), *self._partitions)
+
+    def _check_added(self, other: Any, method: str) -> None:
+        """Refuse to add entries alone to a spec that has axes of sums.
+
+        Raises: TypeError.
+        """
+        for what in ("unreduced", "reduced"):
+            if getattr(self, what):
+                raise TypeError(
+                    f"other {other} cannot be of instance `tuple` when self {self} has {what} in "
+                    f"`{method}` of PartitionSpec. Add a PartitionSpec.")
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, PartitionSpec):
@@ -167,10 +197,24 @@ def axes_of(entry: Any) -> tuple:
     return entry if isinstance(entry, tuple) else (entry,)
 
 
+def holds_addends(sharding: Any) -> bool:
+    """Return whether devices hold addends of the values that are placed so."""
+    spec = getattr(sharding, "spec", None)
+    return spec is not None and bool(spec.unreduced)
+
+
+def no_slices() -> Exception:
+    """Return the error for slices that devices would hold, where they hold addends."""
+    return errors.explained(
+        NotImplementedError, "sharding.C7", "device_indices_map doesn't work with unreduced. The "
+        "devices hold addends of a sum, no parts of the value.",
+        advice="Add them up first: jax.reshard(x, P(...)).")
+
+
 def tiles(mesh: Any, spec: PartitionSpec, ndim: int) -> tuple[int, ...]:
     """Return into how many parts ``spec`` divides each of ``ndim`` axes."""
     sizes = mesh.shape
-    parts = [math.prod(sizes[a] for a in axes_of(entry)) for entry in spec]
+    parts = [math.prod(sizes[a] for a in axes_of(entry)) for entry in spec.partitions]
     return (*parts, *(1,) * (ndim - len(parts)))
 
 
@@ -201,7 +245,17 @@ class NamedSharding:
 
     @property
     def _device_assignment(self) -> tuple:
+        self._need_devices("_device_assignment")
         return self.mesh._flat
+
+    def _need_devices(self, what: str) -> None:
+        """Refuse to say ``what`` of a mesh without devices.
+
+        Raises: ValueError.
+        """
+        if not isinstance(self.mesh, Mesh):
+            raise ValueError(f"{what} is not implemented for `jax.sharding.AbstractMesh`. "
+                             f"{self.mesh} has no devices: use a sharding on a jax.sharding.Mesh.")
 
     @property
     def _is_concrete(self) -> bool:
@@ -209,6 +263,7 @@ class NamedSharding:
 
     @functools.cached_property
     def device_set(self) -> set:
+        self._need_devices("device_set")
         return set(self.mesh._flat)
 
     @property
@@ -223,16 +278,19 @@ class NamedSharding:
 
     @property
     def addressable_devices(self) -> set:
+        self._need_devices("addressable_devices")
         return set(self._addressable_device_assignment)
 
     @property
     def is_fully_addressable(self) -> bool:
+        self._need_devices("is_fully_addressable")
         return self._internal_device_list.is_fully_addressable
 
     @functools.cached_property
     def is_fully_replicated(self) -> bool:
-        sizes = self.mesh.shape
-        return all(sizes[a] == 1 for entry in self.spec for a in axes_of(entry))
+        sizes, spec = self.mesh.shape, self.spec
+        used = [a for entry in spec.partitions for a in axes_of(entry)]
+        return all(sizes[a] == 1 for a in (*used, *spec.unreduced))
 
     def tiles(self, ndim: int) -> tuple[int, ...]:
         """Return into how many parts each of ``ndim`` axes is sharded."""
@@ -252,10 +310,13 @@ class NamedSharding:
     def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
         """Return the shape of each device's part.
 
-        Raises: IndivisibleError naming the axis.
+        Raises: IndivisibleError naming the axis; ValueError if the spec shards one that is not.
         """
-        self.check_compatible_aval(global_shape)
-        tiles = self.tiles(len(global_shape))
+        rank = len(global_shape)
+        tiles = self.tiles(rank)
+        if any(n != 1 for n in tiles[rank:]):
+            self.check_compatible_aval(global_shape)
+        tiles = tiles[:rank]
         for axis, (size, parts) in enumerate(zip(global_shape, tiles)):
             if size % parts:
                 raise IndivisibleError(
@@ -266,7 +327,13 @@ class NamedSharding:
         return tuple(size // parts for size, parts in zip(global_shape, tiles))
 
     def devices_indices_map(self, global_shape: Sequence[int]) -> dict[Any, tuple[slice, ...]]:
-        """Return which slice of an array each device holds."""
+        """Return which slice of an array each device holds.
+
+        Raises: NotImplementedError where they hold addends of a sum.
+        """
+        self._need_devices("_device_assignment")
+        if self.spec.unreduced:
+            raise no_slices()
         return dict(_indices(self, tuple(global_shape)))
 
     def addressable_devices_indices_map(self, global_shape: Sequence[int]) -> dict:
@@ -296,7 +363,9 @@ class NamedSharding:
 
     @property
     def replicated_axes(self) -> frozenset:
-        used = {a for entry in self.spec for a in axes_of(entry)}
+        spec = self.spec
+        used = {a for entry in spec.partitions for a in axes_of(entry)}
+        used |= spec.unreduced | spec.reduced
         return frozenset(n for n in self.mesh.axis_names if n not in used)
 
     def _to_xla_hlo_sharding(self, ndim: int) -> Any:
@@ -331,7 +400,11 @@ def check_spec(mesh: Any, spec: PartitionSpec) -> None:
                     f"{what} axes can only refer to mesh axes that is of type `Explicit`. Got "
                     f"{what.lower()} axes: {axes} and mesh: {mesh}")
     used: set = set()
-    for entry in spec:
+    if PartitionSpec.UNCONSTRAINED in spec.partitions and AxisType.Auto not in mesh.axis_types:
+        raise ValueError(
+            f"{spec!r} cannot contain `P.UNCONSTRAINED` when no mesh axis_types are `Auto`. Got "
+            f"mesh axis_types: {mesh.axis_types}. Write None for an axis that is not sharded.")
+    for entry in spec.partitions:
         for axis in axes_of(entry):
             if axis not in mesh.axis_names:
                 raise ValueError(f"Resource axis: {axis} of {spec!r} is not found in mesh: "
@@ -351,7 +424,8 @@ def _indices(sharding: NamedSharding, shape: tuple[int, ...]) -> tuple:
     part = sharding.shard_shape(shape)
     mesh = sharding.mesh
     number = {name: i for i, name in enumerate(mesh.axis_names)}
-    entries = [axes_of(e) for e in sharding.spec] + [()] * (len(shape) - len(sharding.spec))
+    given = sharding.spec.partitions[:len(shape)]
+    entries = [axes_of(e) for e in given] + [()] * (len(shape) - len(given))
     found = []
     for coordinates, device in zip(np.ndindex(*mesh.axis_sizes), mesh._flat):
         index = []
@@ -371,15 +445,18 @@ def _indices(sharding: NamedSharding, shape: tuple[int, ...]) -> tuple:
 def _hlo_sharding(sharding: NamedSharding, ndim: int) -> Any:
     if sharding.is_fully_replicated:
         return _jaxlib.HloSharding.replicate()
-    mesh = sharding.mesh
+    mesh, spec = sharding.mesh, sharding.spec
     number = {name: i for i, name in enumerate(mesh.axis_names)}
-    used = [number[a] for entry in sharding.spec for a in axes_of(entry)]
-    rest = [i for i in range(len(mesh.axis_names)) if i not in used]
-    copies = math.prod(mesh.axis_sizes[i] for i in rest)
-    tiles = sharding.tiles(ndim)
-    kinds = [_jaxlib.OpSharding.Type.REPLICATED] if copies > 1 else []
+    used = [number[a] for entry in spec.partitions for a in axes_of(entry)]
+    sums = [number[a] for a in mesh.axis_names if a in spec.unreduced]
+    rest = [i for i in range(len(mesh.axis_names)) if i not in (*used, *sums)]
+    kinds = _jaxlib.OpSharding.Type
+    shared = [(math.prod(mesh.axis_sizes[i] for i in axes), kind) for axes, kind in (
+        (sums, kinds.UNREDUCED), (rest, kinds.REPLICATED))]
+    shared = [(count, kind) for count, kind in shared if count > 1]
     return _jaxlib.HloSharding.iota_tile(
-        (*tiles, copies) if copies > 1 else tiles, mesh.axis_sizes, (*used, *rest), kinds)
+        (*sharding.tiles(ndim), *(count for count, _ in shared)), mesh.axis_sizes,
+        (*used, *sums, *rest), [kind for _, kind in shared])
 
 
 def named_from_xla(chosen: Any, mesh: Mesh, ndim: int) -> NamedSharding:
@@ -498,13 +575,22 @@ def on_devices(sharding: Any, *others: Any) -> Any:
 def annotation(sharding: NamedSharding, ndim: int, is_open: bool = False) -> str:
     """Return ``[{"x"}, {}]``, what Shardy writes for a value of rank ``ndim``.
 
+    Behind it stand axes of sums: ``, unreduced={"y"}``.
     If it ``is_open``, ``[{"x", ?}, {?}]``: the partitioner may shard axes further.
     """
-    entries = list(sharding.spec) + [None] * (ndim - len(sharding.spec))
-    return "[" + ", ".join(
+    spec = sharding.spec
+    entries = list(spec.partitions) + [None] * (ndim - len(spec))
+    dims = ", ".join(
         "{?}" if e is PartitionSpec.UNCONSTRAINED
         else "{" + ", ".join([*(f'"{a}"' for a in axes_of(e)), *("?" * is_open)]) + "}"
-        for e in entries) + "]"
+        for e in entries)
+    return f"[{dims}]{unreduced_text(sharding.mesh, spec)}"
+
+
+def unreduced_text(mesh: Any, spec: PartitionSpec) -> str:
+    """Return ``, unreduced={"x"}``, what Shardy writes behind the entries, "" if there are none."""
+    names = ", ".join(f'"{a}"' for a in mesh.axis_names if a in spec.unreduced)
+    return f", unreduced={{{names}}}" if names else ""
 
 
 def mesh_text(mesh: Mesh | AbstractMesh, devices: Sequence[Any] = ()) -> str:
@@ -549,10 +635,10 @@ def named_sharding(given: Any, ndim: int) -> Any:
     if not isinstance(given, NamedSharding) or not given.mesh.explicit_axes:
         return None
     if len(given.spec) > ndim:
-        if any(entry is not None for entry in given.spec[ndim:]):
+        if any(entry is not None for entry in given.spec.partitions[ndim:]):
             raise errors.explained(
                 errors.ArgumentError, "sharding.C4",
                 f"Sharding {given} has more entries than the value has axes: {ndim}.",
                 advice="Give at most one entry for each axis.")
-        given = given.update(spec=PartitionSpec(*given.spec[:ndim]))
+        given = given.update(spec=given.spec.update(partitions=given.spec.partitions[:ndim]))
     return given

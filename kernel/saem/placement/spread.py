@@ -24,6 +24,7 @@ from saem.core.record import Record
 from saem.core.sharded import as_sharded, plain
 from saem.placement.devices import single_device
 from saem.placement.layouts import in_memory, space_of_sharding
+from saem.placement.shardings import holds_addends, no_slices
 
 ArrayImpl = _jaxlib.ArrayImpl
 # The parts are copies that nothing else writes to; jaxlib cannot copy equal parts itself.
@@ -132,10 +133,32 @@ class Shard(Record):
                 f"replica_id={self.replica_id}, data={self.data})")
 
 
-def shards(x: Any, everywhere: bool = False) -> list[Shard]:
+class Addend(Record):
+    """What one device holds of a sum: ``data`` (None in another process), no part of the value."""
+
+    device: Any
+    data: Any
+
+    @property
+    def index(self) -> Any:
+        raise no_slices()
+
+    replica_id = index
+
+    def __repr__(self) -> str:
+        return f"Shard(device={self.device!r}, data={self.data})"
+
+
+def shards(x: Any, everywhere: bool = False) -> list[Any]:
     """Return the parts of ``x`` on devices of this process, or all of them (without data)."""
     shape = x.aval.shape
     sharding = x._sharding
+    if holds_addends(sharding):
+        here = iter(range(len(x._arrays)))
+        mine = {d: part_of(x, next(here)) for d in sharding._device_assignment
+                if d in sharding.addressable_devices}
+        return [Addend(d, mine.get(d)) for d in sharding._device_assignment
+                if everywhere or d in mine]
     mine = iter(x._arrays)
     local = sharding.addressable_devices
     copies: dict[tuple, int] = {}
@@ -143,16 +166,22 @@ def shards(x: Any, everywhere: bool = False) -> list[Shard]:
     for device, index in sharding.devices_indices_map(shape).items():
         key = _key(index, shape)
         replica = copies[key] = copies.get(key, -1) + 1
-        data = whole_on(device, next(mine), x.aval, index) if device in local else None
+        data = whole_on(device, next(mine), x) if device in local else None
         if data is not None or everywhere:
             found.append(Shard(device, index, replica, data))
     return found
 
 
-def whole_on(device: Any, part: Any, aval: ShapedArray, index: Sequence[slice]) -> Any:
-    """Return a buffer of a spread array as an array of its own."""
-    aval = plain(aval)
-    shape = tuple(len(range(*s.indices(n))) for s, n in zip(index, aval.shape))
+def part_of(x: Any, index: int) -> Any:
+    """Return what the device ``index`` of this process holds of ``x``, as an array of its own."""
+    sharding = x._sharding
+    devices = [d for d in sharding._device_assignment if d in sharding.addressable_devices]
+    return whole_on(devices[index], x._arrays[index], x)
+
+
+def whole_on(device: Any, part: Any, x: Any) -> Any:
+    """Return a buffer of the spread array ``x`` as an array of its own."""
+    aval, shape = plain(x.aval), x._sharding.shard_shape(x.aval.shape)
     kind = "pinned_host" if space_of(aval) is HOST else None
     return ArrayImpl(aval.update(shape=shape), in_memory(single_device(device), kind), [part], True,
                      _skip_checks=True)

@@ -23,7 +23,7 @@ from saem.core.avals import ShapedArray, aval_of
 from saem.core.dimensions import is_static
 from saem.core.primitive import primitive
 from saem.core.trace import bind
-from saem.ops import sharding_rules
+from saem.ops import sharding_rules, sum_rules
 from saem.ops.arithmetic import mul
 from saem.ops.convert import convert_element_type
 from saem.ops.linear import Linear, moveaxis
@@ -47,6 +47,7 @@ class Fft(Linear):
     fft_lengths: tuple[int, ...]
 
     shard_results = sharding_rules.fft
+    sum_results = sum_rules.unchanged
 
     @property
     def kept(self) -> int:

@@ -213,7 +213,7 @@ def _value_and_grad(fun: Callable, argnums: int | Sequence[int], has_aux: bool,
         outs, gradients = gradient_flat(flat, xs, moving, flat.aux, path_key)
         _check_scalar(flat, outs, holomorphic)
         grads = in_tree.unflatten(
-            [as_array(zeros_of(aval_of(x).to_tangent_aval()) if ct is None else ct)
+            [as_array(zeros_of(aval_of(x).to_ct_aval()) if ct is None else ct)
              for x, ct in zip(xs, gradients())])
         value = as_array(outs[0])
         return ((value, flat.aux_value()) if has_aux else value,

@@ -168,7 +168,7 @@ def jacrev(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = Fals
             _check("jacrev", "outputs", x, holomorphic, False)
         avals = [aval_of(x) for x in leaves]
         rows = vmap(lambda *cts: tree.map_(_numbers, chosen, pullback(out_tree.unflatten(
-            [reshard_like(ct, aval) for ct, aval in zip(cts, avals)]))))(*_basis(avals))
+            [reshard_like(ct, a.to_ct_aval()) for ct, a in zip(cts, avals)]))))(*_basis(avals))
         row_leaves, in_tree = tree.flatten(rows)
         by_input = [_split(row, avals, axis=0) for row in row_leaves]
         single = isinstance(argnums, (int, np.integer))

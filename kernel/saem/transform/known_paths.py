@@ -265,4 +265,4 @@ def gradient_flat(fun: Callable[..., Sequence[Any]], xs: Sequence[Any], nonzero:
 
 def pulled_back(linear: Linearized) -> list[Any]:
     """Return the gradients of the one output of ``linear``, by its rules."""
-    return linear.backward([ones_of(linear.out_avals[0])])
+    return linear.backward([ones_of(linear.out_avals[0].to_ct_aval())])

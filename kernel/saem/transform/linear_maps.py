@@ -199,7 +199,7 @@ class VJP:
         pulled = self.fun.with_residuals(consts).backward(
             [None if is_float0(ct) else ct for ct in cts])
         return self.in_tree.unflatten(
-            [as_array(zeros_of(aval.to_tangent_aval()) if ct is None else ct)
+            [as_array(zeros_of(aval.to_ct_aval()) if ct is None else ct)
              for aval, ct in zip(self.fun.linear.in_avals, pulled)])
 
     def __repr__(self) -> str:
@@ -217,7 +217,7 @@ def pullback(linear: Linearized, in_tree: Any, out_tree: Any, args: Sequence[Any
 
 
 def _check_cotangent(aval: ShapedArray, ct: Any) -> None:
-    wanted, got = aval.to_tangent_aval(), tangent_type(ct)
+    wanted, got = aval.to_ct_aval(), tangent_type(ct)
     if wanted.dtype == dtypes.float0 and got.shape == wanted.shape:
         return  # of an integer or boolean result: whatever it is, it is zero
     if got.dtype != wanted.dtype or got.shape != wanted.shape or not (

@@ -31,9 +31,9 @@ from saem.core.jaxpr import (
 )
 from saem.core.primitive import Primitive, UndefinedPrimal
 from saem.core.refs import LinearRef, is_ref
-from saem.core.trace import Tracer, bind, current, go_to_source, state
+from saem.core.trace import Tracer, beneath, bind, current, go_to_source, state
 from saem.ops.linear import add_any_p, zeros_of
-from saem.ops.reshard import reshard_like
+from saem.ops.reshard import is_open_number, reduced_like, reshard_like, reshard_to
 from saem.transform.jvp import jvp_flat
 from saem.transform.staging import Recorder, dead_code_free, trace_flat
 
@@ -77,11 +77,22 @@ class PartialTrace(Recorder):
 
     def emit(self, prim: Primitive, args: Sequence[Any]) -> Any:
         """Record ``prim`` whole, known arguments becoming constants (residuals)."""
+        if Seen.sums and prim.joins_reduced:
+            args = self.with_numbers_reduced(args)
         outvars = self.record(prim, [x._var if type(x) is PartialTracer and x._trace is self
                                      else self.atom(x) for x in args])
         if prim.multiple_results:
             return [PartialTracer(self, var) for var in outvars]
         return PartialTracer(self, outvars[0])
+
+    def with_numbers_reduced(self, args: Sequence[Any]) -> list[Any]:
+        """Return ``args`` with known numbers reduced as the others are: they are residuals."""
+        like = reduced_like([aval_of(x) for x in args])
+        if like is None:
+            return list(args)
+        with beneath(self):
+            return [reshard_to(x, like) if self.is_known(x) and is_open_number(aval_of(x)) else x
+                    for x in args]
 
     def vary(self, atom: Any, missing: frozenset, where: Any) -> Any:
         """Leave known values as they are: only linear values need varying axes."""
@@ -180,7 +191,7 @@ class _Cotangents(dict[Var, Any]):
         if ct is None or type(atom) is Literal:
             return
         if Seen.placements:
-            ct = reshard_like(ct, atom.aval)
+            ct = reshard_like(ct, atom.aval.to_ct_aval() if Seen.sums else atom.aval)
         before = self.get(atom)
         self[atom] = ct if before is None else bind(add_any_p, before, ct)
 
@@ -308,7 +319,8 @@ def transpose_jaxpr(closed: ClosedJaxpr, linear: tuple[bool, ...], has_ct: tuple
         reached[:] = [ct is not None for ct in got]
         return [ct for ct in got if ct is not None]
 
-    ct_avals = [v.aval for v, has in zip(jaxpr.outvars, has_ct) if has]
+    ct_avals = [v.aval.to_ct_aval() if Seen.sums else v.aval
+                for v, has in zip(jaxpr.outvars, has_ct) if has]
     program = trace_flat(pull, [*(v.aval for v in residuals), *ct_avals], name="transpose",
                          debug_name=jaxpr.debug_name)
     return program, reached

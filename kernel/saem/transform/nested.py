@@ -380,7 +380,7 @@ def backwards(nested: Nested, linear: Sequence[bool], has_ct: tuple[bool, ...]
     flags = tuple(linear[nested.before:])
     made = [transpose_jaxpr(p, flags, has_ct) for p in nested.programs]
     reached = union([have for _, have in made])
-    avals = pick(nested.programs[0].in_avals, flags)
+    avals = [aval.to_ct_aval() for aval in pick(nested.programs[0].in_avals, flags)]
     programs = tuple([fill_zeros(p, 0, have, reached, avals) for p, have in made])
     if not any(reached) and not any(p.effects for p in programs):
         return None, [], []

@@ -29,14 +29,10 @@ from saem.core.jaxpr import (
     pick,
     split_list,
 )
-from saem.core.lazy import later
 from saem.core.refs import AccumEffect, WriteEffect
-from saem.core.varying import varying
 from saem.ops.linear import BroadcastInDim, add_any_p, zeros_of
 from saem.transform.linearize import partial_eval_jaxpr
 from saem.transform.staging import dead_code_free, trace_flat
-
-collectives: Any = later("saem.ops.collectives")
 
 
 def rearranged(closed: ClosedJaxpr, invars: Sequence[Var], outvars: Sequence[Atom],
@@ -69,13 +65,11 @@ def open_consts(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, list[Any]]:
 
 def zeros_atom(aval: ShapedArray, eqns: list[Eqn]) -> Atom:
     """Return a literal or variable that is zero of ``aval``; what it needs is put into ``eqns``."""
-    if aval.vma:  # inside shard_map: zeros vary along the same axes
-        names = tuple(sorted(aval.vma, key=str))
-        return _append(collectives.PVary(names), zeros_atom(varying(aval, ()), eqns), aval, eqns)
-    if isinstance(aval.dtype, ExtendedDType):  # whose zero a program may define
-        made = trace_flat(lambda: [zeros_of(aval)], []).jaxpr
-        eqns += made.eqns
-        return made.outvars[0]
+    if aval.placement is not None or isinstance(aval.dtype, ExtendedDType):
+        # The zeros are placed as what they stand for; a program may define those of its dtype.
+        program = trace_flat(lambda: [zeros_of(aval)], [], name="zeros")
+        eqns += program.eqns
+        return program.jaxpr.outvars[0]
     zero = np.zeros((), aval.dtype)[()]
     scalar = Literal(zero.item() if aval.weak_type else zero,
                      ShapedArray((), aval.dtype, aval.weak_type))

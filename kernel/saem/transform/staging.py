@@ -28,9 +28,11 @@ from saem.core.lazy import later
 from saem.core.leaks import check_leaks, leaked_tracer
 from saem.core.primitive import Primitive
 from saem.core.refs import is_ref
+from saem.core.sharded import entries_on, with_spec
 from saem.core.trace import Boundary, Mark, Trace, Tracer, current, eval_trace, marks_of, state
-from saem.core.varying import varying, vma_of, wanted
+from saem.core.varying import vma_of, wanted
 from saem.ops.keys import key_watch
+from saem.ops.reshard import Reshard, is_open_number, reduced_like
 
 collectives: Any = later("saem.ops.collectives")
 
@@ -100,12 +102,15 @@ class Recorder(Trace):
     def record(self, prim: Primitive, invars: list[Atom]) -> list[Var]:
         """Append the equation of ``prim`` on ``invars``; returns its output variables."""
         source_here = state.source or source.capture(3)
-        if self.checked:
-            invars = self.vary_together(prim, invars, source_here)
-        avals = [a.aval for a in invars]
         # Most values have no placement, and then their types follow from the typing rule alone.
-        typed = infer(prim, avals, self.checked) if Seen.placements or self.checked \
-            else prim.typing(*avals)
+        if Seen.placements or self.checked:
+            if self.checked:
+                invars = self.vary_together(prim, invars, source_here)
+            elif Seen.sums and prim.joins_reduced:
+                invars = self.reduce_together(invars, source_here)
+            typed = infer(prim, [a.aval for a in invars], self.checked)
+        else:
+            typed = prim.typing(*[a.aval for a in invars])
         outvars = [Var(aval) for aval in typed] if prim.multiple_results else [Var(typed)]
         self.eqns.append(Eqn(prim, invars, outvars, source_here, state.stack))
         return outvars
@@ -123,12 +128,32 @@ class Recorder(Trace):
             atoms.append(self.vary(atom, missing, where) if missing else atom)
         return atoms
 
+    def reduce_together(self, invars: list[Atom], where: Any) -> list[Atom]:
+        """Return operands of which numbers are reduced along the axes of the others."""
+        like = reduced_like([a.aval for a in invars])
+        if like is None:
+            return invars
+        atoms = []
+        for atom in invars:
+            if is_open_number(atom.aval):
+                var = Var(with_spec(atom.aval, like))
+                self.eqns.append(Eqn(Reshard(like, entries_on(like, ())), [atom], [var], where,
+                                     state.stack))
+                atom = var
+            atoms.append(atom)
+        return atoms
+
     def vary(self, atom: Atom, missing: frozenset, where: Any) -> Atom:
         """Return ``atom`` made to vary along the axes ``missing``."""
-        names = tuple(axis.name for axis in axes.state.env if axis.name in missing)
-        var = Var(varying(atom.aval, vma_of(atom.aval) | missing))
-        self.eqns.append(Eqn(collectives.PVary(names), [atom], [var], where, state.stack))
-        return var
+        reduced = atom.aval.sums.reduced
+        for prim, among in ((collectives.ReducedVaryCast, missing & reduced),
+                            (collectives.PVary, missing - reduced)):
+            names = tuple(axis.name for axis in axes.state.env if axis.name in among)
+            if names:
+                var = Var(infer(prim(names), [atom.aval], True))
+                self.eqns.append(Eqn(prim(names), [atom], [var], where, state.stack))
+                atom = var
+        return atom
 
     def close(self, outs: Sequence[Atom], name: str = "") -> ClosedJaxpr:
         """End recording: return the program with ``outs`` as outputs."""

@@ -180,7 +180,7 @@ def stacked_program(closed: ClosedJaxpr, size: int, dims: tuple[int | None, ...]
                 for x, d, b in zip(outs, out_dims, out_batched)]
 
     sharding = None if axis is None else axis.sharding
-    entry = None if sharding is None else sharding.spec[0]
+    entry = None if sharding is None else sharding.spec.partitions[0]
     avals = [aval if d is None else with_axis(aval, size, sharding, entry, d)
              for aval, d in zip(closed.in_avals, dims)]
     program = trace_flat(mapped, avals, name="vmap", debug_name=closed.jaxpr.debug_name)

@@ -26,7 +26,7 @@ from saem.core.effects import Effect
 from saem.core.jaxpr import ClosedJaxpr
 from saem.core.primitive import Primitive, absent, primitive
 from saem.core.trace import Tracer, bind, concrete_or_none, is_concrete, state
-from saem.ops import sharding_rules
+from saem.ops import sharding_rules, sum_rules
 from saem.ops.arithmetic import add
 from saem.ops.compare import bitwise_not, bitwise_or
 from saem.ops.dynamic_slicing import dynamic_index_in_dim
@@ -372,6 +372,7 @@ class Check(Primitive):
     transpose = absent("it has no results")
 
     shard_results = sharding_rules.elsewhere
+    sum_results = sum_rules.elsewhere
 
     def printed_params(self):
         return {"debug": self.debug}
