@@ -28,6 +28,9 @@ from playwright.sync_api import Page, expect
 
 KERNEL = pathlib.Path(__file__).parents[2] / "kernel"
 LANGUAGES = {"ko": "ko_KR", "en": "default"}
+# A page is asked again after so many milliseconds: by itself Playwright asks at every frame, for
+# which the page then draws every frame.
+POLLING = 100
 
 
 class Lab:
@@ -52,6 +55,10 @@ class Lab:
             target = self.home / "settings" / "@jupyterlab" / f"{plugin}.jupyterlab-settings"
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(json.dumps(values), encoding="utf-8")
+        page = self.home / "config" / "labconfig" / "page_config.json"
+        page.parent.mkdir(parents=True, exist_ok=True)
+        # Else every page has the server start Node, to see whether JupyterLab must be built again.
+        page.write_text(json.dumps({"buildCheck": False}), encoding="utf-8")
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
@@ -161,6 +168,7 @@ class Lab:
               return sessionContext?.isReady && sessionContext.session?.kernel?.status === 'idle';
             }""",
             timeout=60_000,
+            polling=POLLING,
         )
 
     def command(self, page: Page, name: str) -> None:

@@ -113,9 +113,9 @@ def test_what_runs_long_shows_on_cell_panel_and_status(lab: Lab, new_page, pictu
 def test_a_long_compile_names_the_constant_that_xla_computes(lab: Lab, new_page, picture) -> None:
     """The size of the constant and its line, in the reader's language, on panel and cell."""
     soon = SETUP + "\nimport saem.observe.progress as progress\nprogress.WHY_AFTER = 0.3"
-    # Four hundred products take XLA some seconds on any machine.
+    # A hundred and sixty products take XLA some seconds on any machine.
     table = ("@jax.jit\ndef table(x):\n    steps = jnp.cumsum(jnp.ones(80_000_000))\n"
-             "    for i in range(400):\n        x = jnp.sin(x @ x) + steps[i]\n"
+             "    for i in range(160):\n        x = jnp.sin(x @ x) + steps[i]\n"
              "    return x\ntable(jnp.ones((3, 3)))")
     lab.write("constant.ipynb", soon, table)
     page: Page = new_page(width=1500)

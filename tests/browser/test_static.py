@@ -1,7 +1,7 @@
 """Does a view work in a page with no server: shown, folded, linked, in both languages?
 
 Read before: ``conftest.py``, ``extension/src/shells/static.ts``.  Read after: ``test_lab.py``.
-Invariant: the page asks the network for nothing (``conftest._local_only`` would starve it).
+Invariant: the page asks the network for nothing (``conftest.FLAGS`` would starve it).
 """
 
 from __future__ import annotations

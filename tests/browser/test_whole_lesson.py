@@ -12,7 +12,7 @@ from __future__ import annotations
 import pathlib
 
 import nbformat
-from jupyter import Lab
+from jupyter import POLLING, Lab
 from playwright.sync_api import Locator, Page, expect
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -84,7 +84,8 @@ def test_a_whole_lesson_by_clicks(labs, new_page, picture) -> None:
         page.locator(RUN).first.click()
         if cell["type"] == "code":
             page.wait_for_function(
-                f"at => ({CELLS})()[at].ran !== null", arg=index, timeout=60_000)
+                f"at => ({CELLS})()[at].ran !== null", arg=index, timeout=60_000,
+                polling=POLLING)
         for piece, guess in ANSWERS.items():
             if piece in cell["source"]:
                 answer(cell_at(page, index).locator(".saem-gate").first, guess)

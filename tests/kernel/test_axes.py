@@ -18,6 +18,8 @@ from saem import numpy as jnp
 from saem.core import axes
 from saem.core.infer import check_jaxpr
 
+pytestmark = pytest.mark.usefixtures("little_effort")
+
 X = np.random.RandomState(0).randn(4, 4, 3).astype(np.float32)
 Y = np.random.RandomState(1).randn(3, 4, 8).astype(np.float32)
 N = np.arange(12, dtype=np.int32).reshape(4, 3)

@@ -23,6 +23,8 @@ from saem.core.infer import check_jaxpr
 from saem.core.jaxpr import evaluate
 from saem.experimental import checkify
 
+pytestmark = pytest.mark.usefixtures("little_effort")
+
 CONTROL = [
     "said(lambda x: lax.cond(x > 0, lambda x: chk(x - 5, 't {}'), lambda x: chk(x, 'f {}'), x), "
     "F(1))",

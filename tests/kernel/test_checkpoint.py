@@ -22,6 +22,8 @@ from saem import numpy as jnp
 from saem.ad_checkpoint import checkpoint_name
 from saem.core.infer import check_jaxpr
 
+pytestmark = pytest.mark.usefixtures("little_effort")
+
 cp = jax.checkpoint_policies
 scan = lax.scan
 

@@ -17,6 +17,8 @@ import saem.numpy as jnp
 from saem import lax
 from saem.compile import executables as compiling
 
+pytestmark = pytest.mark.usefixtures("little_effort")
+
 x = jnp.arange(3.0)
 y = jnp.asarray([2.0, -1.0, 0.5])
 W = jnp.asarray(np.linspace(-1, 1, 9, dtype="float32").reshape(3, 3))

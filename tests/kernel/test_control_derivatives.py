@@ -17,6 +17,8 @@ import saem.numpy as jnp
 from saem import lax
 from saem.core.infer import check_jaxpr
 
+pytestmark = pytest.mark.usefixtures("little_effort")
+
 x = jnp.asarray([0.3, -1.2, 0.8])
 y = jnp.asarray([2.0, -1.0, 0.5])
 W = jnp.asarray(np.linspace(-1, 1, 9, dtype="float32").reshape(3, 3))
@@ -128,7 +130,6 @@ ASKED = {
 REVERSE = ("grad", "hessian", "vmap of grad")
 
 
-@pytest.mark.usefixtures("little_effort")
 @pytest.mark.parametrize("name", {**SMOOTH, **FORWARD})
 def test_modes(jax_oracle, name):
     """JAX's numbers, by XLA and by NumPy, in every order of the transformations.

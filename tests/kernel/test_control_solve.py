@@ -14,6 +14,8 @@ import saem.numpy as jnp
 from saem import lax
 from saem.core.infer import check_jaxpr
 
+pytestmark = pytest.mark.usefixtures("little_effort")
+
 
 def newton(f, guess):
     slope = jax.grad(f)

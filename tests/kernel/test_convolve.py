@@ -121,7 +121,6 @@ def test_programs_print_as_on_jax(jax_oracle):
         assert str(jax.make_jaxpr(function)(*eval(shapes))) == wanted, body
 
 
-@pytest.mark.usefixtures("little_effort")
 @pytest.mark.parametrize("options", [
     {"lhs_dilation": (2, 1), "rhs_dilation": (1, 2), "padding": ((2, 1), (-1, 2))},
     {"feature_group_count": 2, "padding": "SAME"}, {"batch_group_count": 2, "padding": "VALID"}])

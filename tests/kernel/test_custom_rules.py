@@ -19,6 +19,8 @@ from saem import lax
 from saem import numpy as jnp
 from saem.core.infer import check_jaxpr
 
+pytestmark = pytest.mark.usefixtures("little_effort")
+
 # f has a rule in forward mode, v one in reverse mode; both say 3 times the derivative in x.
 
 

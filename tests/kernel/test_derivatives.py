@@ -10,6 +10,8 @@ import saem as jax
 from saem import lax
 from saem.core.infer import check_jaxpr
 
+pytestmark = pytest.mark.usefixtures("little_effort")
+
 X = np.asarray([0.3, -1.2, 2.5], np.float32)
 V = np.asarray([1.0, 0.5, -2.0], np.float32)
 

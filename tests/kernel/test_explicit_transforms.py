@@ -18,6 +18,8 @@ from saem.core.infer import check_jaxpr
 from saem.sharding import AxisType, NamedSharding
 from saem.sharding import PartitionSpec as P
 
+pytestmark = pytest.mark.usefixtures("little_effort")
+
 GROUPS = {
     "derivatives": [
         "V(jax.grad(lambda x: (jnp.sin(x) * 2).sum())(x))",

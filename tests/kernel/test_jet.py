@@ -24,6 +24,8 @@ from saem import numpy as jnp
 from saem.core.infer import check_jaxpr
 from saem.experimental.jet import jet
 
+pytestmark = pytest.mark.usefixtures("little_effort")
+
 X = jnp.array([0.3, 0.6])
 T = (jnp.array([1.0, 2.0]), jnp.array([0.5, 0.0]), jnp.array([0.0, 1.0]))
 

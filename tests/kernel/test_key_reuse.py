@@ -19,6 +19,8 @@ from saem.core.events import KeyEvent, bus
 from saem.random.key_flow import flow_of
 from saem.transform.staging import trace_flat
 
+pytestmark = pytest.mark.usefixtures("little_effort")
+
 R, lax = jax.random, jax.lax
 
 # Program → whether it is refused, by both.  Rows are sessions of a line: as text each is its own

@@ -450,7 +450,6 @@ FUNCTIONS = {
 }
 
 
-@pytest.mark.usefixtures("little_effort")
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_derivatives_are_limits_of_differences(name):
     function, x = FUNCTIONS[name]
@@ -459,7 +458,6 @@ def test_derivatives_are_limits_of_differences(name):
                     rtol=2e-4)
 
 
-@pytest.mark.usefixtures("little_effort")
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_stack_is_a_loop(name):
     function, x = FUNCTIONS[name]

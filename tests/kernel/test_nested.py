@@ -26,6 +26,8 @@ from saem.transform.nested import HigherOrder, Nested, carry_fixpoint
 from saem.transform.restructure import split_list
 from saem.transform.staging import trace_flat
 
+pytestmark = pytest.mark.usefixtures("little_effort")
+
 
 class RepeatBase(HigherOrder):
     """Apply ``jaxpr`` to (constants, carry) so many ``times``."""

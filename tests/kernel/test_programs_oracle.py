@@ -17,6 +17,8 @@ from programs import BINARY, CONTROL, SHAPES, UNARY, Program, Step
 import saem as jax
 import saem.numpy as jnp
 
+pytestmark = pytest.mark.usefixtures("little_effort")
+
 TEXT = (Path(__file__).parent / "programs.py").read_text(encoding="utf-8")
 THERE = (TEXT.replace("import saem as jax", "import jax").replace("import saem.numpy as jnp",
          "import jax.numpy as jnp").replace("from saem import lax", "from jax import lax"))

@@ -21,6 +21,8 @@ from saem.core.events import CacheMiss, bus
 from saem.core.infer import check_jaxpr
 from saem.core.refs import AccumEffect, ReadEffect, WriteEffect
 
+pytestmark = pytest.mark.usefixtures("little_effort")
+
 READS = Programs()
 
 

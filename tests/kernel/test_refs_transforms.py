@@ -18,6 +18,8 @@ import saem.numpy as jnp
 from saem import lax
 from saem.core.infer import check_jaxpr
 
+pytestmark = pytest.mark.usefixtures("little_effort")
+
 DERIVATIVES = Programs()
 
 
@@ -700,7 +702,6 @@ TRANSFORMED = {
 }
 
 
-@pytest.mark.usefixtures("little_effort")
 @pytest.mark.parametrize("name", TRANSFORMED)
 def test_with_a_reference_as_with_an_array(name):
     transform = TRANSFORMED[name]

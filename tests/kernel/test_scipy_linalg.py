@@ -289,7 +289,6 @@ def test_matrix_functions_have_their_defining_property():
         np.testing.assert_allclose(fft.idct(fft.dct(a)), a, atol=1e-12)
 
 
-@pytest.mark.usefixtures("little_effort")
 @pytest.mark.parametrize("function", [
     linalg.expm,
     lambda x: linalg.cho_solve(linalg.cho_factor(x @ x.T + jnp.eye(3)), x[0]),

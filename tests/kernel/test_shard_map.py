@@ -21,6 +21,8 @@ from saem.core.infer import check_jaxpr
 from saem.sharding import Mesh, NamedSharding
 from saem.sharding import PartitionSpec as P
 
+pytestmark = pytest.mark.usefixtures("little_effort")
+
 X = np.random.RandomState(0).randn(8, 4).astype(np.float32)
 W = np.random.RandomState(1).randn(4, 6).astype(np.float32)
 

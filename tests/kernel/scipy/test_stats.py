@@ -61,7 +61,6 @@ def compared(jax_oracle, name, functions, shapes, place, x):
                                            err_msg=f"{name}.{f}, x64={x64}")
 
 
-@pytest.mark.usefixtures("little_effort")
 @pytest.mark.parametrize("name", CONTINUOUS)
 def test_continuous_values_are_scipys(jax_oracle, name):
     shapes, placed = CONTINUOUS[name]
@@ -70,7 +69,6 @@ def test_continuous_values_are_scipys(jax_oracle, name):
         compared(jax_oracle, name, functions, shapes, place, X)
 
 
-@pytest.mark.usefixtures("little_effort")
 @pytest.mark.parametrize("name", DISCRETE)
 def test_discrete_values_are_scipys(jax_oracle, name):
     for place in ({}, {"loc": 2}):
@@ -116,7 +114,6 @@ def test_extremes_are_not_infinite(name):
     assert family.logpdf(x).tolist() == [-np.inf, -np.inf]
 
 
-@pytest.mark.usefixtures("little_effort")
 def test_sums_of_discrete_values(jax_oracle):
     for name in ("bernoulli", "poisson"):
         compared(jax_oracle, name, ["cdf"], DISCRETE[name], {}, X)
