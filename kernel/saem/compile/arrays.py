@@ -77,8 +77,6 @@ def as_numpy(x: Any, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
 
 def show(x: Any) -> str:
     """Return ``Array([0, 1, 2], dtype=int32)``."""
-    if x.is_deleted():
-        return f"Array(<deleted>, shape={x.aval.shape}, dtype={x.aval.dtype.name})"
     value = value_of(x)
     weak = ", weak_type=True" if x.aval.weak_type else ""
     suffix = f"dtype={x.aval.dtype.name}{weak})"

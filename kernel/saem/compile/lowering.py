@@ -94,6 +94,18 @@ def needed_equations(jaxpr: Jaxpr) -> tuple[list[Eqn], set[Atom]]:
     return eqns[::-1], live
 
 
+def reading(closed: ClosedJaxpr, args: Sequence[Any]) -> Sequence[Any]:
+    """Return the last ``args`` of a program, with None for those that it does not read."""
+
+    def find() -> list[bool]:
+        _, live = needed_equations(closed.jaxpr)
+        return [v in live for v in closed.jaxpr.invars]
+
+    reads = closed.derived("reads", find)
+    return args if all(reads) else [
+        x if read else None for x, read in zip(args, reads[len(reads) - len(args):])]
+
+
 def lower(closed: ClosedJaxpr, *, name: str = "fn", keep_unused: bool = False,
           donated: Sequence[bool] = (), spread: Any = None, ordered: bool = False,
           platform: str = "cpu", embed: bool = False, terms: Any = None) -> Lowering:

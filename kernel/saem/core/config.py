@@ -199,8 +199,7 @@ def _from_word(declared: Declared, word: str, variable: str) -> Any:
 def _checked(declared: Declared, value: Any, where: str) -> Any:
     """Return ``value`` as this setting stores it.
 
-    Raises: ValueError for a value outside ``choices`` or of another kind; TypeError for a text
-    where a truth value is needed.
+    Raises: ValueError for a value outside ``choices`` or of another kind.
     """
     if value is None and declared.optional:
         return value
@@ -221,9 +220,7 @@ def _checked(declared: Declared, value: Any, where: str) -> Any:
             )
         return word
     if declared.kind == "bool":
-        if value is None or isinstance(value, str):
-            raise TypeError(f"{where} needs True or False, got {value!r}.")
-        return bool(value)
+        return bool(value)  # of a text as Python has it: 'False' is true
     accepted = {"int": (int,), "float": (int, float), "str": (str,)}[declared.kind]
     if not isinstance(value, accepted) or isinstance(value, bool):
         raise ValueError(f"{where} needs a value of type {declared.kind}, got {value!r}.")

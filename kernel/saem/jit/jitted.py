@@ -22,6 +22,7 @@ from saem.compile import dispatch
 from saem.compile.device_assignment import Demands, IncompatiblePlaces, placement
 from saem.compile.dispatch import Program
 from saem.compile.donation import warn_wasted
+from saem.compile.lowering import reading
 from saem.compile.quick import SameRounding
 from saem.core import config, errors, source, tree
 from saem.core.arguments import (
@@ -32,6 +33,7 @@ from saem.core.arguments import (
     check_static_hashable,
     described,
     name_of,
+    shown_name,
 )
 from saem.core.avals import Seen, ShapedArray
 from saem.core.dimensions import unwrapped
@@ -142,6 +144,8 @@ class Jitted:
             raise ValueError("pjit does not support kwargs when in_shardings is specified. Give "
                              f"{self.name} its arguments {', '.join(kwargs)} by position.")
         bound = Bound(self.parameters, args, kwargs)
+        if self.library:
+            bound.leaves = with_arrays(bound.leaves)
         if bound.statics:
             if self.library:  # NumPy takes axis=[0, 1] for axis=(0, 1)
                 bound.statics = tuple((k, tuple(v) if type(v) is list else v)
@@ -263,9 +267,13 @@ class Jitted:
         Raises: ValueError, with the caller's names of the arguments that do not fit.
         """
         try:
-            return placement(bound.leaves, entry.demands)
+            return placement(self.placed_leaves(entry, bound), entry.demands)
         except IncompatiblePlaces as error:
             raise error.named(self.paths(bound), self.name) from None
+
+    def placed_leaves(self, entry: Entry, bound: Bound) -> Sequence[Any]:
+        """Return the arguments of a call, with None for those that its program does not take."""
+        return bound.leaves if self.keep_unused else reading(entry.closed, bound.leaves)
 
     def publish_miss(self, bound: Bound) -> None:
         """Publish the signature for which there was no program; log it if the settings ask so."""
@@ -292,7 +300,7 @@ class Jitted:
             return self.fun(*with_arrays(args), **kwargs), None, False
         if not traced:
             return self.call_outside(self.bind_arguments(args, kwargs))
-        bound = self.bind_arguments(with_arrays(args) if self.library else args, kwargs)
+        bound = self.bind_arguments(args, kwargs)
         if self.compiler_options:
             self.refuse_options()
         return self.call_inside(trace, bound), None, False
@@ -383,12 +391,12 @@ class _Explainer:
 explainer: Any = _Explainer()
 
 
-def with_arrays(args: tuple) -> tuple:
-    """Return ``args`` with the arrays that objects among them stand for (``__jax_array__``)."""
-    for x in args:
+def with_arrays(values: Sequence[Any]) -> Any:
+    """Return ``values`` with the arrays that objects among them stand for (``__jax_array__``)."""
+    for x in values:
         if hasattr(type(x), "__jax_array__"):
-            return tuple(map(unwrapped, args))
-    return args
+            return list(map(unwrapped, values))
+    return values
 
 
 def is_outside(args: tuple, kwargs: dict[str, Any]) -> bool:
@@ -446,6 +454,8 @@ def make_jit(fun: Callable, *, static_argnums: Any = None, static_argnames: Any 
     fast = dispatch.make_fast(info.name, plain, info, parameters.static_argnums,
                               parameters.static_argnames)
     functools.update_wrapper(fast, fun)
+    if not hasattr(fun, "__name__"):
+        fast.__name__ = shown_name(fun)
     copyreg.dispatch_table.setdefault(type(fast), _reduced)
     fast.info = info
     _all_jits.add(fast)

@@ -113,7 +113,7 @@ class Call(Types, Record):
         """Return where the program runs, by its arguments or the shardings of their structs."""
         if self.info.device is not None:
             return self.info.device, True
-        return placement(self.bound.leaves, self.demands())
+        return placement(self.info.placed_leaves(self.entry, self.bound), self.demands())
 
     def demands(self) -> Demands:
         """Return what the call requires, by jit's shardings or those of its structs."""
@@ -169,6 +169,10 @@ class Traced(Stage):
     @property
     def out_avals(self) -> Any:
         return self.out_tree.unflatten(self._call.flat_out)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Compile the program and run it on arguments of the types it was traced at."""
+        return self.lower().compile()(*args, **kwargs)
 
     def lower(self, *, lowering_platforms: Sequence[str] | None = None) -> Lowered:
         """Return the program as StableHLO, for the platforms named or the one its arguments are on.

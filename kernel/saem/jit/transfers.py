@@ -167,8 +167,10 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: bool = Fa
             placed = structure.unflatten([copy(new) if _shares(leaf, new) else new
                                           for leaf, new in zip(leaves, tree.leaves(placed))])
     for leaf, d, new in zip(leaves, given, tree.leaves(placed)):
-        # Where it stays in its place the new array has the same buffer.
-        if d and isinstance(leaf, _jaxlib.ArrayImpl) and leaf.sharding != new.sharding:
+        # Where it stays in its place the new array has the same buffer; one that moves from
+        # one device to another is copied.
+        if d and isinstance(leaf, _jaxlib.ArrayImpl) and leaf.sharding != new.sharding and not (
+                hasattr(leaf.sharding, "_device") and hasattr(new.sharding, "_device")):
             leaf.delete()
     return placed
 
@@ -223,7 +225,7 @@ def in_memory(x: Any, space: MemorySpace) -> Any:
 
 
 def device_get(x: Any) -> Any:
-    """Return pytree ``x`` with NumPy arrays in place of arrays and of NumPy's scalars.
+    """Return pytree ``x`` with NumPy arrays in place of arrays, NumPy's scalars, and their like.
 
     >>> jax.device_get(jnp.array([1, 2]))
     array([1, 2], dtype=int32)
@@ -231,7 +233,7 @@ def device_get(x: Any) -> Any:
 
     def get(leaf: Any) -> Any:
         held = isinstance(leaf, (_jaxlib.ArrayImpl, np.ndarray, np.generic))
-        return np.asarray(leaf) if held else leaf
+        return np.asarray(leaf) if held or hasattr(type(leaf), "__array__") else leaf
 
     with explicit("explicit_device_get"):
         for leaf in tree.leaves(x):
