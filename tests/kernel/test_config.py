@@ -114,7 +114,7 @@ def test_values_are_checked():
         config.update("jax_numpy_rank_promotion", "sometimes")
     with pytest.raises(ValueError, match="new enum value must be None or in"):
         config.update("jax_default_matmul_precision", "best")
-    with config.debug_nans("False"):  # a text that is not empty is true, as in Python and in JAX
+    with settings.debug_nans("False"):  # a text that is not empty is true, as in Python and in JAX
         assert config.jax_debug_nans is True
     with pytest.raises(ValueError, match="needs a value of type int"):
         config.update("jax_random_seed_offset", True)
