@@ -32,7 +32,8 @@ DTYPE_PROMOTION = ("standard", "strict")
 PLATFORM_NAMES = ("cpu", "gpu", "tpu")  # that stand for the first device of their kind
 EXPLICIT_X64 = ("warn", "error", "allow")
 TRANSFER_GUARD = ("allow", "log", "disallow", "log_explicit", "disallow_explicit")
-PRNG_IMPLS = ("threefry2x32", "rbg", "unsafe_rbg")
+PRNG_IMPLS = (
+    "threefry2x32", "threefry4x32", "rbg", "unsafe_rbg", "philox2x32", "philox4x32")
 TRACEBACK_FILTERING = ("off", "tracebackhide", "remove_frames", "quiet_remove_frames", "auto")
 GARBAGE_GUARD = ("allow", "log", "fatal")
 MATMUL_PRECISIONS = (

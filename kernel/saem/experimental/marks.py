@@ -73,6 +73,13 @@ class marked(contextlib.ContextDecorator):
     def __exit__(self, *exc: Any) -> None:
         self.open.pop().__exit__(*exc)
 
+    def __call__(self, fun: Callable) -> Callable:
+        """Return ``fun`` under these marks; of a jitted one also its stages are."""
+        made = super().__call__(fun)
+        for name in ("lower", "trace", "eval_shape") if hasattr(fun, "lower") else ():
+            setattr(made, name, super().__call__(getattr(fun, name)))
+        return made
+
 
 # -- metadata --------------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ from saem.compile import arrays
 from saem.compile.device_assignment import held_as
 from saem.compile.dispatch import with_layout
 from saem.core import errors, tree
-from saem.core.avals import aval_of
+from saem.core.avals import aval_of, is_array_like
 from saem.core.memory_spaces import MemorySpace, placed, space_of
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive
 from saem.core.refs import AbstractRef
@@ -232,8 +232,9 @@ def device_get(x: Any) -> Any:
     """
 
     def get(leaf: Any) -> Any:
-        held = isinstance(leaf, (_jaxlib.ArrayImpl, np.ndarray, np.generic))
-        return np.asarray(leaf) if held or hasattr(type(leaf), "__array__") else leaf
+        held = isinstance(leaf, (_jaxlib.ArrayImpl, np.ndarray, np.generic)) or (
+            hasattr(type(leaf), "__array__") and not is_array_like(leaf))
+        return np.asarray(leaf) if held else leaf
 
     with explicit("explicit_device_get"):
         for leaf in tree.leaves(x):

@@ -66,7 +66,7 @@ def pmap(fun: Callable, axis_name: Any = None, *, in_axes: Any = 0, out_axes: An
         """Return the StableHLO of this call, as ``jit(f).lower`` does."""
         return mapping.ready(args, kwargs).lower(*args, **kwargs)
 
-    pmap_f.lower = lower  # type: ignore[attr-defined]
+    pmap_f.lower = lower
     return pmap_f
 
 

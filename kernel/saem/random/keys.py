@@ -25,7 +25,7 @@ from saem.core.dimensions import Dim, as_size, unwrapped
 from saem.core.events import bus
 from saem.core.promotion import join
 from saem.core.trace import eval_trace, is_tracer, runs_at_once, state
-from saem.generators.rbg import GENERATORS
+from saem.generators.counter_based import GENERATORS
 from saem.jit.library import library_function
 from saem.numpy.at import IndexUpdateHelper
 from saem.numpy.indexing import getitem
@@ -107,11 +107,9 @@ def _make(seed: Any, impl: Any, caller: str) -> PRNGKeyArray:
     if offset := config.random_seed_offset.value:
         with np.errstate(over="ignore"):  # a seed of few bits wraps around
             seed = seed + offset
-    if runs_at_once() and config.shortcuts.value \
+    if runs_at_once() and config.shortcuts.value and impl.seed_copies \
             and (words := _seed_words(seed)) is not None:
-        if impl.key_shape == (4,):
-            words = np.concatenate([words, words])
-        return PRNGKeyArray(put_made(words), dtype_of(impl))
+        return PRNGKeyArray(put_made(np.tile(words, impl.seed_copies)), dtype_of(impl))
     if isinstance(seed, int):
         seed = np.int64(seed).astype(dtypes.default_dtype(int))
     seed = unwrapped(seed)
