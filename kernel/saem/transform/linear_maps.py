@@ -35,7 +35,7 @@ _NUMBERS = (np.generic, np.ndarray, bool, int, float, complex)
 def as_array(x: Any) -> Any:
     """Return ``x`` as an array if it is a NumPy or Python number.
 
-    Raises: TypeError for what is no value of a program.
+    Raises: TypeError for a non-array.
     """
     if type(x) is ArrayImpl or isinstance(x, Tracer):
         return x
