@@ -36,7 +36,7 @@ from saem.ops.extended import EArray
 from saem.ops.keys import KeyDType, PRNGKeyArray
 from saem.placement import transfer_guards
 from saem.placement.layouts import Format, place_of_struct
-from saem.placement.meshes import mesh_context
+from saem.placement.meshes import mesh_context, mesh_entered
 from saem.placement.shardings import unsharded
 
 # Evaluation outside traces needs the compiler; the trace context comes before it.
@@ -69,8 +69,9 @@ bus.when_hits_change = lambda hits: config.counting_hits.set_global(hits or None
 jitted.copies.remade = decorator.remade
 # Why a call was traced is explained outside the engine; loaded when a setting first needs it.
 jitted.explainer = lazy.later("saem.observe.explainer")
-# The mesh in force is part of the key of every trace; settings come before meshes.
+# The meshes in force are part of the key of every trace; settings come before meshes.
 config.contexts["mesh"] = mesh_context
+config.contexts["mesh entered"] = mesh_entered
 # jaxlib's C++ watches transfers and threads by a state of its own, set from the settings.
 for _direction in transfer_guards.DIRECTIONS:
     config.SETTINGS["jax_transfer_guard_" + _direction].follower = (

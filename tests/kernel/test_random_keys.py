@@ -19,13 +19,13 @@ import saem as jax
 from saem import lax
 from saem.core.infer import check_jaxpr
 from saem.core.jaxpr import evaluate
-from saem.generators.rbg import GENERATORS
+from saem.generators.counter_based import GENERATORS
 from saem.generators.rng_bit_generator import RandomAlgorithm, rng_bit_generator
 from saem.ops.random_bits import random_bits, random_fold_in, random_seed, random_split, random_wrap
 from saem.transform.staging import trace_flat
 
 R = jax.random
-RBG = ("rbg", "unsafe_rbg")
+OTHERS = ("rbg", "unsafe_rbg", "threefry4x32", "philox2x32", "philox4x32")
 
 BY_GENERATOR = [
     *(f"R.key_data(R.key({seed}, impl=I))" for seed in ("0", "-1", "2**32-1", "np.uint8(200)")),
@@ -60,7 +60,7 @@ def in_setting(expression: str, impl: str) -> str:
     return f"under_generator({impl!r}, lambda k, I: {expression})"
 
 
-@pytest.mark.parametrize("impl", RBG)
+@pytest.mark.parametrize("impl", OTHERS)
 def test_other_generators_are_those_of_jax(jax_oracle, impl):
     text = in_setting(f"[{', '.join(BY_GENERATOR)}]", impl)
     wanted = jax_oracle.run(source_of(text, __name__)).value
@@ -72,7 +72,7 @@ def test_other_generators_are_those_of_jax(jax_oracle, impl):
                 raise AssertionError(f"{asked}: {error}") from None
 
 
-@pytest.mark.parametrize("impl", RBG)
+@pytest.mark.parametrize("impl", OTHERS)
 def test_other_generators_in_64_bits(jax_oracle, impl):
     text = in_setting("[R.bits(k, (5,)), R.normal(k, (5,)), R.key_data(R.key(2**40 + 5))]", impl)
     want = jax_oracle.run(source_of(text, __name__), x64=True).value

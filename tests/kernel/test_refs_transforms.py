@@ -769,7 +769,7 @@ def test_each_device_has_its_part_of_a_reference():
     for f in (on_devices(own), jax.jit(on_devices(own))):
         np.testing.assert_array_equal(f(x), wanted)
     for f in (on_devices(given), jax.jit(on_devices(given))):
-        ref = jax.new_ref(x)
+        ref = jax.new_ref(jax.device_put(x, jax.NamedSharding(mesh, spec)))
         np.testing.assert_array_equal(f(ref), wanted + 1)
         np.testing.assert_array_equal(ref[...], wanted)
     np.testing.assert_array_equal(

@@ -78,8 +78,6 @@ def as_numpy(x: Any, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
 
 def show(x: Any) -> str:
     """Return ``Array([0, 1, 2], dtype=int32)``."""
-    if x.is_deleted():
-        return f"Array(<deleted>, shape={x.aval.shape}, dtype={x.aval.dtype.name})"
     weak = ", weak_type=True" if x.aval.weak_type else ""
     if not can_be_read(x):
         return (f"Array(shape={x.aval.shape}, dtype={x.aval.dtype.name}{weak}, "

@@ -181,8 +181,10 @@ def backend_compile_and_load(backend: Any, program: Any, devices: Any, options: 
 
 def _log(lowered: Lowering, seconds: float, lowering_seconds: float, found: bool) -> None:
     log = logging.getLogger("saem")
-    types = ", ".join(repr(a) for a in lowered.in_avals)
-    log.warning("Finished jaxpr to MLIR module conversion jit(%s) in %.9f sec, for arguments (%s)",
+    types = tuple(lowered.in_avals)
+    if not found:
+        log.warning("Compiling jit(%s) with global shapes and types %s.", lowered.name, types)
+    log.warning("Finished jaxpr to MLIR module conversion jit(%s) in %.9f sec, for arguments %s",
                 lowered.name, lowering_seconds, types)
     if found:
         log.warning("Found the program of jit(%s): nothing was compiled", lowered.name)

@@ -413,7 +413,7 @@ def whole(writer: Writer, x: str, sharding: Any, aval: ShapedArray) -> str:
 
     Else the partitioner takes the copies that devices have for the addends.
     """
-    unreduced = getattr(getattr(sharding, "spec", None), "unreduced", frozenset())
+    unreduced: frozenset = getattr(getattr(sharding, "spec", None), "unreduced", frozenset())
     if unreduced <= aval.sums.unreduced:
         return x
     return constrained(writer, x, entries_on(sharding, entries_of(aval), aval.sums))

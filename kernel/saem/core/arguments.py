@@ -52,6 +52,13 @@ def name_of(fun: Any) -> str:
     return getattr(fun, "__name__", None) or type(fun).__name__
 
 
+def shown_name(fun: Any) -> str:
+    """Return the ``__name__`` of what a transformation makes of ``fun``, which may have none."""
+    fun = fun.func if isinstance(fun, functools.partial) else fun
+    name = getattr(fun, "__name__", None)
+    return name if isinstance(name, str) else "<unnamed function>"
+
+
 def signature_of(fun: Callable) -> inspect.Signature | None:
     """Return the signature of ``fun``, None where Python knows none."""
     try:
@@ -129,7 +136,8 @@ class Parameters:
         code, count = self.fun.__code__, len(self.names)
         keywords = code.co_varnames[count:count + code.co_kwonlyargcount]
         return (all(type(n) is int and -count <= n < count for n in numbers)
-                and all(word in self.names or word in keywords for word in words))
+                and all(word in self.names[code.co_posonlyargcount:] or word in keywords
+                        for word in words))
 
     def _complete(self, what: str, nums: Any, names: Any) -> tuple[tuple[int, ...], tuple]:
         if nums is None and names is None:
@@ -142,8 +150,6 @@ class Parameters:
             numbers += [self.names.index(w) for w in words if w in self.names]
         if names is None:
             words += [self.names[n] for n in numbers if 0 <= n < count]
-        if what == "donate" and count:  # static ones are counted from the end of each call
-            numbers = [n + count if n < 0 else n for n in numbers]
         return tuple(sorted(set(numbers))), tuple(dict.fromkeys(words))
 
     def _check(self, what: str, numbers: Sequence[int], words: Sequence[str]) -> None:
@@ -160,7 +166,8 @@ class Parameters:
         parameters = self.signature.parameters.values()
         if not any(p.kind is p.VAR_KEYWORD for p in parameters):
             for word in words:
-                if word not in self.signature.parameters:
+                known = self.signature.parameters.get(word)
+                if known is None or known.kind is known.POSITIONAL_ONLY:
                     raise ValueError(
                         f"Jitted function has invalid argnames {{{word!r}}} in {what}_argnames. "
                         f"Function does not take these args. It takes {list(self.names)}.")
@@ -265,6 +272,8 @@ def wraps(fun: Callable) -> Callable:
     text, annotations that are not a dict) are left out.
     """
     def decorate(made: Callable) -> Callable:
+        if not hasattr(fun, "__name__"):
+            made.__name__ = shown_name(fun)
         try:
             return functools.update_wrapper(made, fun)
         except TypeError:
@@ -281,7 +290,7 @@ def documented(made: Callable, fun: Callable, what: str) -> Callable:
 
     The documentation of ``fun`` itself follows.
     """
-    name, own = getattr(fun, "__name__", repr(fun)), fun.__doc__
+    name, own = shown_name(fun), fun.__doc__
     made.__doc__ = f"{what.format(name)}\n\nOf {name}: {own}" if own else what.format(name)
     return made
 

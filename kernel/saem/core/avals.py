@@ -21,6 +21,7 @@ import numpy as np
 
 from saem import _jaxlib
 from saem.core import config, dtypes
+from saem.core.dimensions import Dim
 from saem.core.errors import NotAValue
 from saem.core.record import Record
 
@@ -578,6 +579,7 @@ aval_functions: dict[type, Callable[[Any], ShapedArray]] = {
     np.ndarray: _numpy_aval,
     bool: _scalar_aval, int: _scalar_aval, float: _scalar_aval, complex: _scalar_aval,
     ShapeDtypeStruct: lambda x: x._aval.update(dtype=dtypes.canonicalize(x.dtype)),
+    Dim: lambda size: aval_of(size.__jax_array__()),
 }
 
 
@@ -606,7 +608,10 @@ def _find_aval_function(x: Any) -> Callable[[Any], ShapedArray]:
             break
     else:
         if hasattr(type(x), "__jax_array__"):
-            return lambda x: aval_of(x.__jax_array__())
+            raise ValueError(
+                "Triggering __jax_array__() during abstractification is no longer supported. To "
+                "avoid this error, either explicitly convert your object using "
+                "jax.numpy.array(), or register your object as a pytree.")
         raise not_a_value(
             x, "needed an array, a NumPy array or scalar, or a Python number. Convert it with "
             "jnp.asarray, or mark it static.")
@@ -615,6 +620,16 @@ def _find_aval_function(x: Any) -> Callable[[Any], ShapedArray]:
         function = lambda x: _scalar_aval(cls(x))
     aval_functions[type(x)] = function
     return function
+
+
+def represented_aval(x: Any) -> Any:
+    """Return the aval of ``x``, or of the array that ``x.__jax_array__`` gives.
+
+    A library function takes such objects; ``aval_of`` refuses them, as functions of users are not
+    traced for them.
+    """
+    plain = type(x) in aval_functions or not hasattr(type(x), "__jax_array__")
+    return aval_of(x if plain else x.__jax_array__())
 
 
 def is_array_like(x: Any) -> bool:

@@ -32,7 +32,8 @@ DTYPE_PROMOTION = ("standard", "strict")
 PLATFORM_NAMES = ("cpu", "gpu", "tpu")  # that stand for the first device of their kind
 EXPLICIT_X64 = ("warn", "error", "allow")
 TRANSFER_GUARD = ("allow", "log", "disallow", "log_explicit", "disallow_explicit")
-PRNG_IMPLS = ("threefry2x32", "rbg", "unsafe_rbg")
+PRNG_IMPLS = (
+    "threefry2x32", "threefry4x32", "rbg", "unsafe_rbg", "philox2x32", "philox4x32")
 TRACEBACK_FILTERING = ("off", "tracebackhide", "remove_frames", "quiet_remove_frames", "auto")
 GARBAGE_GUARD = ("allow", "log", "fatal")
 MATMUL_PRECISIONS = (
@@ -199,8 +200,7 @@ def _from_word(declared: Declared, word: str, variable: str) -> Any:
 def _checked(declared: Declared, value: Any, where: str) -> Any:
     """Return ``value`` as this setting stores it.
 
-    Raises: ValueError for a value outside ``choices`` or of another kind; TypeError for a text
-    where a truth value is needed.
+    Raises: ValueError for a value outside ``choices`` or of another kind.
     """
     if value is None and declared.optional:
         return value
@@ -221,9 +221,7 @@ def _checked(declared: Declared, value: Any, where: str) -> Any:
             )
         return word
     if declared.kind == "bool":
-        if value is None or isinstance(value, str):
-            raise TypeError(f"{where} needs True or False, got {value!r}.")
-        return bool(value)
+        return bool(value)  # of a text as Python has it: 'False' is true
     accepted = {"int": (int,), "float": (int, float), "str": (str,)}[declared.kind]
     if not isinstance(value, accepted) or isinstance(value, bool):
         raise ValueError(f"{where} needs a value of type {declared.kind}, got {value!r}.")

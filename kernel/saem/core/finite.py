@@ -68,6 +68,20 @@ def check(outs: Sequence[Any], closed: ClosedJaxpr, args: Sequence[Any], name: s
         where=where, advice=why)
 
 
+def check_made(x: Any) -> Any:
+    """Return ``x``, an array made of numbers of the user.
+
+    Raises: FloatingPointError if it holds a number that is looked for.
+    """
+    kind = blemish(x)
+    if kind:
+        raise errors.explained(
+            FloatingPointError, f"finite.{kind}",
+            f"invalid value ({kind}) encountered in convert_element_type",
+            advice="The array is made of such numbers.")
+    return x
+
+
 def _look(eqn: Eqn, outs: Sequence[np.ndarray]) -> None:
     for out in outs:
         kind = blemish(out)

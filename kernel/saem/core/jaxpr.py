@@ -294,6 +294,10 @@ class ClosedJaxpr(Printed):
     def replace(self, **changes: Any) -> ClosedJaxpr:
         return ClosedJaxpr(changes.get("jaxpr", self.jaxpr), changes.get("consts", self.consts))
 
+    def map_jaxpr(self, f: Callable[[Jaxpr], Jaxpr]) -> ClosedJaxpr:
+        """Return this program with ``f(self.jaxpr)`` as its jaxpr."""
+        return ClosedJaxpr(f(self.jaxpr), self.consts)
+
     def derived(self, key: Any, make: Callable[[], Any]) -> Any:
         """Return what ``make`` returns, made once for this program and ``key``."""
         try:

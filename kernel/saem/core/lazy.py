@@ -53,7 +53,7 @@ def namespace(package: str, modules: Mapping[str, str]
         if name == "__all__":
             return public()
         why = left_out.reason(package, name)
-        raise AttributeError(f"module {package!r} has no attribute {name!r}"
+        raise AttributeError(f"module {public_name(package)!r} has no attribute {name!r}"
                              + (f": left out, because {why}" if why else ""))
 
     def names() -> list[str]:

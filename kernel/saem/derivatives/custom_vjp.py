@@ -39,7 +39,6 @@ from saem.derivatives.custom_rule import (
 )
 from saem.derivatives.further_results import FurtherVJP
 from saem.ops import sharding_rules, sum_rules
-from saem.ops.convert import convert_element_type
 from saem.ops.linear import reduce_sum, zeros_of
 from saem.transform.derivatives import as_array, is_differentiable
 from saem.transform.linear_maps import is_float0
@@ -253,7 +252,7 @@ class UserBackward(Record, eq=False):
                 f"of type {aval.str_short()}, so the {differ} do not match",
                 advice="Sum the cotangent over axes along which the input was stretched"
                 " (over devices that share the input: lax.psum).")
-        return ct if got.dtype == needed.dtype else convert_element_type(ct, needed.dtype)
+        return ct
 
 
 def cotangents_per_leaf(out: Any, in_tree: Any) -> list[Any]:

@@ -14,6 +14,7 @@ imported or changed; real JAX and Saem never meet in one process (tests/kernel/t
 from __future__ import annotations
 
 import importlib
+import logging
 import sys
 
 import saem
@@ -50,6 +51,8 @@ def install() -> None:
     saem.__version_info__ = version.__version_info__ = JAX_VERSION_INFO
     sys.modules["jax"] = saem
     saem.__name__ = "jax"
+    # What the engine logs also reaches the handlers that programs give to JAX's logger.
+    logging.getLogger("saem").parent = logging.getLogger("jax")
     _name_after_jax(Tracer)
     _name_after_jax(PRNGKeyArray)
     importlib.import_module("jax._src")  # libraries also reach it as an attribute of jax
@@ -65,7 +68,7 @@ _LOADED = ("core", "experimental", "numpy", "ops", "tree", "typing", "version")
 
 def _in_jax(module: str) -> str:
     package, _, rest = module.partition(".")
-    return f"jax.{rest}" if package == "saem" else module
+    return module if package != "saem" else f"jax.{rest}" if rest else "jax"
 
 
 def _name_after_jax(cls: type) -> None:

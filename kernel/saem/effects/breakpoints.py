@@ -12,6 +12,7 @@ Source: the documentation of jax.debug.breakpoint.
 from __future__ import annotations
 
 import cmd
+import functools
 import linecache
 import os
 import pprint
@@ -134,14 +135,14 @@ class Debugger(cmd.Cmd):
     prompt = "(jdb) "
     nohelp = "No help on %s: commands are p, pp, u, d, l, bt, c, q."
 
-    def __init__(self, frames: list[Frame]):
-        super().__init__()
-        self.use_rawinput = True
+    def __init__(self, frames: list[Frame], stdin: Any = None, stdout: Any = None):
+        super().__init__(stdin=stdin, stdout=stdout)
+        self.use_rawinput = stdin is None
         self.frames = frames
         self.at = 0
 
     def write(self, *lines: str) -> None:
-        print(*lines, sep="\n")
+        print(*lines, sep="\n", file=self.stdout)
 
     def show(self, expression: str, form: Callable[[Any], str]) -> None:
         """Print the value of ``expression`` in the current frame, or why it has none."""
@@ -209,11 +210,15 @@ class Debugger(cmd.Cmd):
         return False
 
 
-def read_commands(frames: list[Frame]) -> None:
-    """Open the debugger on ``frames``, with input from where Python's ``input`` reads."""
-    print("Entering jdb:")
-    sys.stdout.flush()
-    Debugger(frames).cmdloop()
+def read_commands(frames: list[Frame], stdin: Any = None, stdout: Any = None) -> None:
+    """Open the debugger on ``frames``, with input from where Python's ``input`` reads.
+
+    A file given as ``stdin`` or ``stdout`` takes the place of the terminal.
+    """
+    debugger = Debugger(frames, stdin, stdout)
+    debugger.write("Entering jdb:")
+    debugger.stdout.flush()
+    debugger.cmdloop()
 
 
 def breakpoint(*, backend: str | None = None, filter_frames: bool = True,
@@ -222,7 +227,8 @@ def breakpoint(*, backend: str | None = None, filter_frames: bool = True,
     """Stop here when the program runs, and read commands: p, up, down, c, q (help lists them).
 
     Variables that hold traced arrays show their values.  ``num_frames`` limits the frames,
-    ``ordered`` keeps several breakpoints in the order of the program.
+    ``ordered`` keeps several breakpoints in the order of the program; commands are read from the
+    files ``stdin`` and answers written to ``stdout`` where these are given.
 
     Raises: ValueError for an unknown backend; DebuggerQuit, as the failure of a callback, after q.
     """
@@ -231,5 +237,6 @@ def breakpoint(*, backend: str | None = None, filter_frames: bool = True,
             errors.ArgumentError, "breakpoint.C1",
             f"Debugger backend {backend!r} is not there.",
             advice="Leave it out, or use 'cli': it reads commands in a terminal and in a notebook.")
-    stop = Stop(user_frames(sys._getframe(1), filter_frames, num_frames), read_commands)
+    commands = functools.partial(read_commands, **kwargs) if kwargs else read_commands
+    stop = Stop(user_frames(sys._getframe(1), filter_frames, num_frames), commands)
     debug_callback(stop, *stop.tracers, ordered=ordered)

@@ -23,7 +23,7 @@ import numpy as np
 
 from saem import _jaxlib
 from saem.compile import dispatch
-from saem.compile.device_assignment import placement
+from saem.compile.device_assignment import hold, placement
 from saem.core import dtypes, effects, errors, tree
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.effects import Effect
@@ -127,6 +127,8 @@ def call_now(prim: Callback, *args: Any) -> list[Any]:
         effects.wait_for_token()
     where, committed = placement(args)
     arrays = [dispatch.put(x) for x in args]
+    if not isinstance(prim, Debugging):  # of keys these get the numbers, as inside a program
+        arrays = list(map(hold, arrays))
     try:
         outs = run(prim, arrays)
     except RuntimeError as error:

@@ -98,7 +98,7 @@ class HostCall:
 
     def __call__(self, *buffers: np.ndarray) -> tuple[np.ndarray, ...]:
         threaded = self.prim.threaded
-        arrays = [on_host(b, a) for b, a in zip(buffers[threaded:], self.in_avals[threaded:])]
+        arrays = [on_host(b) for b in buffers[threaded:]]
         outs = run(self.prim, arrays)
         return (np.array(buffers[0]), *outs) if threaded else tuple(outs)
 
@@ -117,12 +117,14 @@ def host_device() -> Any:
     return devices.devices("cpu")[0]
 
 
-def on_host(buffer: np.ndarray, aval: ShapedArray) -> Any:
-    """Return a copy of ``buffer``, which XLA lends only for the call, as an array."""
+def on_host(buffer: np.ndarray) -> Any:
+    """Return a copy of ``buffer``, which XLA lends only for the call, as an array.
+
+    Of keys it is their numbers, as in JAX.
+    """
     device = host_device()
-    array = _jaxlib.batched_device_put(
+    return _jaxlib.batched_device_put(
         aval_of(buffer), devices.single_device(device), [buffer], [device], False, False, _COPY)
-    return as_value(array, aval)
 
 
 def as_value(array: Any, aval: ShapedArray) -> Any:

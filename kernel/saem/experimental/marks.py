@@ -74,6 +74,17 @@ class marked(contextlib.ContextDecorator):
         self.open.pop().__exit__(*exc)
 
 
+class marked_with_stages(marked):
+    """The same; of a jitted function also its stages are under the marks."""
+
+    def __call__(self, fun: Callable) -> Callable:
+        """Return ``fun`` under these marks."""
+        made = super().__call__(fun)
+        for name in ("lower", "trace", "eval_shape") if hasattr(fun, "lower") else ():
+            setattr(made, name, super().__call__(getattr(fun, name)))
+        return made
+
+
 # -- metadata --------------------------------------------------------------------------------------
 
 
@@ -114,7 +125,7 @@ def set_xla_metadata(x: Any = None, **kwargs: Any) -> Any:
     Raises: TypeError if a leaf of ``x`` is no array.
     """
     if x is None:
-        return marked(words(kwargs))
+        return marked_with_stages(words(kwargs))
     if not kwargs:
         return x
     pairs = tuple(kwargs.items())

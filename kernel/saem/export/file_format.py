@@ -29,7 +29,7 @@ from saem.core.avals import ShapedArray
 from saem.core.dimensions import Dim
 from saem.core.record import Record
 from saem.export.symbolic import Parser, SymbolicScope
-from saem.generators.rbg import GENERATORS
+from saem.generators.counter_based import GENERATORS
 from saem.ops.keys import KeyDType, key_dtype
 from saem.placement.meshes import AbstractMesh
 from saem.placement.shardings import NamedSharding, PartitionSpec

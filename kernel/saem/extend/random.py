@@ -55,7 +55,7 @@ def define_prng_impl(**_given: Any) -> Any:
     """
     raise errors.explained(
         NotImplementedError, "random.impl",
-        "define_prng_impl: there are the generators threefry2x32, rbg and unsafe_rbg, and no way "
+        "define_prng_impl: there are the generators of jax.random.key, and no way "
         "to add one.", advice="Carry words of your own, and make bits of them by functions of "
         "arrays.")
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from saem.core.avals import ShapedArray
 from saem.generators.rng_bit_generator import U64, bits_numpy, bits_text
-from saem.ops.keys import THREEFRY, Generator
+from saem.ops.keys import Generator
 from saem.ops.random_bits import (
     U32,
     blocks_numpy,
@@ -217,6 +217,8 @@ class GeneratedFold(Rule):
 class Rbg(Generator):
     """XLA's generator; keys are split by Threefry, each half by itself."""
 
+    seed_copies = 2
+
     def seeding(self, prim):
         return Seed(prim)
 
@@ -242,4 +244,3 @@ class UnsafeRbg(Rbg):
 
 RBG = Rbg("rbg", "rbg", (4,))
 UNSAFE_RBG = UnsafeRbg("unsafe_rbg", "urbg", (4,))
-GENERATORS: dict[str, Generator] = {impl.name: impl for impl in (THREEFRY, RBG, UNSAFE_RBG)}

@@ -11,13 +11,13 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from saem.placement.meshes import Mesh, get_mesh
+from saem.placement.meshes import Mesh, get_mesh, mesh_entered
 
 
 class _Environment:
     @property
     def physical_mesh(self) -> Mesh:
-        return get_mesh()
+        return mesh_entered.value or get_mesh()
 
 
 class _ThreadResources:

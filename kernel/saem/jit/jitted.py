@@ -33,6 +33,7 @@ from saem.core.arguments import (
     check_static_hashable,
     described,
     name_of,
+    shown_name,
 )
 from saem.core.avals import Seen, ShapedArray
 from saem.core.dimensions import unwrapped
@@ -143,6 +144,8 @@ class Jitted:
             raise ValueError("pjit does not support kwargs when in_shardings is specified. Give "
                              f"{self.name} its arguments {', '.join(kwargs)} by position.")
         bound = Bound(self.parameters, args, kwargs)
+        if self.library:
+            bound.leaves = with_arrays(bound.leaves)
         if bound.statics:
             if self.library:  # NumPy takes axis=[0, 1] for axis=(0, 1)
                 bound.statics = tuple((k, tuple(v) if type(v) is list else v)
@@ -299,7 +302,7 @@ class Jitted:
             return self.fun(*with_arrays(args), **kwargs), None, False
         if not traced:
             return self.call_outside(self.bind_arguments(args, kwargs))
-        bound = self.bind_arguments(with_arrays(args) if self.library else args, kwargs)
+        bound = self.bind_arguments(args, kwargs)
         if self.compiler_options:
             self.refuse_options()
         return self.call_inside(trace, bound), None, False
@@ -390,12 +393,12 @@ class _Explainer:
 explainer: Any = _Explainer()
 
 
-def with_arrays(args: tuple) -> tuple:
-    """Return ``args`` with the arrays that objects among them stand for (``__jax_array__``)."""
-    for x in args:
+def with_arrays(values: Sequence[Any]) -> Any:
+    """Return ``values`` with the arrays that objects among them stand for (``__jax_array__``)."""
+    for x in values:
         if hasattr(type(x), "__jax_array__"):
-            return tuple(map(unwrapped, args))
-    return args
+            return list(map(unwrapped, values))
+    return values
 
 
 def is_outside(args: tuple, kwargs: dict[str, Any]) -> bool:
@@ -453,6 +456,8 @@ def make_jit(fun: Callable, *, static_argnums: Any = None, static_argnames: Any 
     fast = dispatch.make_fast(info.name, plain, info, parameters.static_argnums,
                               parameters.static_argnames)
     functools.update_wrapper(fast, fun)
+    if not hasattr(fun, "__name__"):
+        fast.__name__ = shown_name(fun)
     copyreg.dispatch_table.setdefault(type(fast), _reduced)
     fast.info = info
     _all_jits.add(fast)

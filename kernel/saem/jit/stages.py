@@ -171,6 +171,10 @@ class Traced(Stage):
     def out_avals(self) -> Any:
         return self.out_tree.unflatten(self._call.flat_out)
 
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Compile the program and run it on arguments of the types it was traced at."""
+        return self.lower().compile()(*args, **kwargs)
+
     def lower(self, *, lowering_platforms: Sequence[str] | None = None) -> Lowered:
         """Return the program as StableHLO, for the platforms named or the one its arguments are on.
 

@@ -20,7 +20,7 @@ from saem.compile.device_assignment import held_as
 from saem.compile.dispatch import with_layout
 from saem.compile.lowering import whole
 from saem.core import errors, tree
-from saem.core.avals import aval_of
+from saem.core.avals import aval_of, is_array_like
 from saem.core.memory_spaces import MemorySpace, placed, space_of
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive
 from saem.core.refs import AbstractRef
@@ -175,8 +175,10 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: bool = Fa
             placed = structure.unflatten([copy(new) if _shares(leaf, new) else new
                                           for leaf, new in zip(leaves, tree.leaves(placed))])
     for leaf, d, new in zip(leaves, given, tree.leaves(placed)):
-        # Where it stays in its place the new array has the same buffer.
-        if d and isinstance(leaf, _jaxlib.ArrayImpl) and leaf.sharding != new.sharding:
+        # Where it stays in its place the new array has the same buffer; one that moves from
+        # one device to another is copied.
+        if d and isinstance(leaf, _jaxlib.ArrayImpl) and leaf.sharding != new.sharding and not (
+                hasattr(leaf.sharding, "_device") and hasattr(new.sharding, "_device")):
             leaf.delete()
     return placed
 
@@ -233,14 +235,15 @@ def in_memory(x: Any, space: MemorySpace) -> Any:
 
 
 def device_get(x: Any) -> Any:
-    """Return pytree ``x`` with NumPy arrays in place of arrays and of NumPy's scalars.
+    """Return pytree ``x`` with NumPy arrays in place of arrays, NumPy's scalars, and their like.
 
     >>> jax.device_get(jnp.array([1, 2]))
     array([1, 2], dtype=int32)
     """
 
     def get(leaf: Any) -> Any:
-        held = isinstance(leaf, (_jaxlib.ArrayImpl, np.ndarray, np.generic))
+        held = isinstance(leaf, (_jaxlib.ArrayImpl, np.ndarray, np.generic)) or (
+            hasattr(type(leaf), "__array__") and not is_array_like(leaf))
         return np.asarray(leaf) if held else leaf
 
     with explicit("explicit_device_get"):

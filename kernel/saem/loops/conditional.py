@@ -306,7 +306,7 @@ def cond(pred: Any, true_fun: Callable, false_fun: Callable, *operands: Any,
             raise errors.explained(
                 errors.ArgumentTypeError, "cond.C5",
                 "if 'operand' keyword is passed then no positional operands can be passed, got "
-                f"operand={operand!r} and {len(operands)} positional ones.",
+                f"operand={operand!r} and positional operands {operands}.",
                 advice="Pass all operands by position.")
         operands = (operand,)
     check_callable("cond", "true_fun and false_fun arguments", true_fun, false_fun)
@@ -364,7 +364,7 @@ def switch(index: Any, branches: Sequence[Callable], *operands: Any,
     if not last:
         return branches[0](*operands)
     if not isinstance(index, Tracer):
-        number = min(max(int(index), 0), last)
+        number = min(max(int(np.asarray(index).astype(INDEX)), 0), last)
         if config.disable_jit.value:
             return branches[number](*operands)
         index = np.asarray(number, INDEX)[()]

@@ -49,7 +49,7 @@ def map_(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:
 
     if config.disable_jit.value:
         return scan_in_python("map", step, (), xs, None, False)[1]
-    return bind_scan("map", step, f, (), xs, None)[1]
+    return bind_scan("map", step, step, (), xs, None)[1]
 
 
 def _in_batches(f: Callable, xs: Any, batch_size: int) -> Any:

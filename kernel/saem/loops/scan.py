@@ -439,7 +439,7 @@ def _length(name: str, xs: Any, length: Any) -> int:
     sizes = [shape[0] for shape in shapes if shape]
     if len(sizes) < len(shapes):
         scalars = [str(x) for x, shape in zip(tree.leaves(xs), shapes) if not shape]
-        what = f"{name} got value with no leading axis to scan over: {', '.join(scalars)}"
+        what = f"scan got value with no leading axis to scan over: {', '.join(scalars)}"
     elif length is not None:
         length = _as_length(name, length)
         if any(n != length for n in sizes):
@@ -448,7 +448,7 @@ def _length(name: str, xs: Any, length: Any) -> int:
     elif not sizes:
         what = f"{name} got no values to scan over and `length` not provided"
     elif len(set(sizes)) > 1:
-        what = (f"{name} got values with different leading axis sizes: "
+        what = (f"scan got values with different leading axis sizes: "
                 f"{', '.join(map(str, sizes))}")
     if what:
         raise errors.explained(

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from saem.core.avals import aval_of, is_array_like
+from saem.core.avals import is_array_like, represented_aval
 from saem.numpy.axes import canonical_axes
 from saem.typing import ArrayLike
 
@@ -23,7 +23,7 @@ def shape(a: ArrayLike) -> tuple[int, ...]:
     >>> jnp.shape([[1, 2, 3], [4, 5, 6]])
     (2, 3)
     """
-    return aval_of(a).shape if is_array_like(a) else np.shape(a)
+    return represented_aval(a).shape if is_array_like(a) else np.shape(a)
 
 
 def ndim(a: ArrayLike) -> int:

@@ -19,7 +19,7 @@ import numpy as np
 
 from saem import _jaxlib
 from saem.compile.dispatch import put_made
-from saem.core import config, dtypes, errors, promotion, tree
+from saem.core import config, dtypes, errors, finite, promotion, tree
 from saem.core.avals import Seen, ShapeDtypeStruct, aval_functions, aval_of, is_masked, masked_array
 from saem.core.dimensions import Dim, as_size, is_static, larger
 from saem.core.refs import is_ref
@@ -146,6 +146,8 @@ def _array(name: str, object: Any, dtype: Any, copy: bool, order: str | None, nd
     if dtype is not None:
         dtype = check_dtype(name, dtype)
     out = _from_object(as_value(object), dtype, copy)
+    if finite.wanted() and not isinstance(out, Tracer):
+        finite.check_made(out)
     if ndmin > (have := len(aval_of(out).shape)):
         out = shaping.expand_dims(out, tuple(range(ndmin - have)))
     return placed(out, device, out_sharding)
@@ -377,11 +379,12 @@ def from_dlpack(x: ArrayLike, /, *, device: Any = None, copy: bool | None = None
     Array([1, 2], dtype=int32)
     """
     if isinstance(x, _jaxlib.ArrayImpl):
-        return placed(copy_array(x) if copy else x, device)
+        return placed(copy_array(x) if copy else x, device or x.sharding)
     if not hasattr(x, "__dlpack__"):
         raise TypeError("The array passed to from_dlpack must have __dlpack__ and "
                         f"__dlpack_device__ methods. Got a {type(x)}. Try: jnp.asarray(x)")
-    return placed(asarray(np.from_dlpack(x)), device)
+    array = asarray(np.from_dlpack(x))
+    return placed(array, device or array.sharding)
 
 
 # -- filled with one number ------------------------------------------------------------------------

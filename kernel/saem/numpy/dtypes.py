@@ -15,7 +15,7 @@ import ml_dtypes
 import numpy as np
 
 from saem.core import dtypes, promotion
-from saem.core.avals import aval_functions, aval_of
+from saem.core.avals import aval_functions, represented_aval
 from saem.numpy.creation import asarray
 from saem.typing import ArrayLike, DTypeLike
 
@@ -203,7 +203,7 @@ def iscomplexobj(x: ArrayLike) -> bool:
     True
     """
     if type(x) in aval_functions or hasattr(type(x), "__jax_array__"):
-        return dtypes.is_complex(aval_of(x).dtype)
+        return dtypes.is_complex(represented_aval(x).dtype)
     return x is not None and bool(np.iscomplexobj(x))
 
 
@@ -223,5 +223,5 @@ def isscalar(element: Any) -> bool:
     True
     """
     if type(element) in aval_functions or hasattr(type(element), "__jax_array__"):
-        return not aval_of(element).shape
+        return not represented_aval(element).shape
     return bool(np.isscalar(element)) or getattr(element, "shape", None) == ()

@@ -19,7 +19,7 @@ import numpy as np
 
 from saem.compile.dispatch import device_of
 from saem.core import config, dtypes, errors
-from saem.core.avals import aval_of
+from saem.core.avals import aval_of, represented_aval
 from saem.core.dimensions import as_size
 from saem.core.trace import Tracer, concrete_or_none, is_concrete
 from saem.jit.library import library_function
@@ -255,7 +255,7 @@ def _split(name: str, ary: Any, sections: Any, axis: int, uneven: bool = False) 
     if type(axis) is int:
         check_arraylike(name, ary)
         canonical_axis(axis, np.ndim(ary) if isinstance(ary, (int, float, complex))
-                       else len(aval_of(ary).shape))
+                       else len(represented_aval(ary).shape))
     known = sections if type(sections) is int else _known_sections(name, sections)
     return _parts(ary, name, known, axis, uneven)
 

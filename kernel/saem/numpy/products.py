@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from saem.core import dtypes, errors
-from saem.core.avals import aval_of
+from saem.core.avals import aval_of, represented_aval
 from saem.core.dimensions import Dim
 from saem.core.lazy import later
 from saem.jit.library import library_function
@@ -48,7 +48,7 @@ _STATIC = ("precision", "preferred_element_type", "out_sharding")
 
 
 def _shape(x: Any) -> tuple[int, ...]:
-    return aval_of(x).shape
+    return represented_aval(x).shape
 
 
 def _contract(x: Any, y: Any, contract: tuple, batch: tuple = ((), ()), *, precision: Any = None,

@@ -32,7 +32,7 @@ from saem.ops import sharding_rules
 from saem.ops.linear import Identity
 from saem.ops.reshard import reshard_to, with_rank
 from saem.placement.layouts import Format, Layout, is_usual
-from saem.placement.meshes import Mesh, get_abstract_mesh, get_mesh, mesh_context
+from saem.placement.meshes import Mesh, get_abstract_mesh, get_mesh, mesh_context, mesh_entered
 from saem.placement.shardings import (
     NamedSharding,
     PartitionSpec,
@@ -59,7 +59,8 @@ class ShardingConstraint(Identity):
         return getattr(self.sharding, "mesh", None)
 
     def printed_params(self):
-        return {"context_mesh": get_mesh(), "layout": None, "sharding": self.sharding,
+        return {"context_mesh": mesh_entered.value or get_mesh(), "layout": None,
+                "sharding": self.sharding,
                 "unconstrained_dims": frozenset(
                     i for i, e in enumerate(getattr(self.sharding, "spec", ()))
                     if e is PartitionSpec.UNCONSTRAINED)}

@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -50,6 +50,9 @@ class Generator(Record):
     name: str
     tag: str
     key_shape: tuple[int, ...]
+
+    # How often the words of an integer stand in the key of it; 0 if they are encrypted.
+    seed_copies: ClassVar[int] = 1
 
     def __str__(self) -> str:
         return self.tag

@@ -386,12 +386,9 @@ class AllToAll(Exchange):
         if not self.mapped():
             out = bind(self.between(split + (split >= dim), concat + (concat >= dim)), x)
             return out, dim
-        if len(self.collective_axes) > 1:
-            raise errors.explained(
-                NotImplementedError, "all_to_all.names",
-                "all_to_all over several axes is not implemented under vmap.",
-                advice="Map one axis of the product of their sizes.")
         (x,) = stacked(size, xs, dims)
+        if len(self.collective_axes) > 1:
+            return self.along_one(x, size), 0
         n = aval_of(x).shape[split + 1]
         x = split_axis(x, split + 1, (size, n // size))
         # The senders stand at 0, the receivers at split + 1: receivers become the stack, and the
@@ -400,6 +397,25 @@ class AllToAll(Exchange):
         order.insert(concat, 0)
         x = permute(x, (split + 1, *order))
         return merge_axes(x, concat + 1, 2), 0
+
+
+    def along_one(self, x, size):
+        """Return the result for the stack ``x``, of whose several names the mapped one is one.
+
+        Receivers are numbered by the names in order, and so are senders in the result.
+        """
+        others, before, after = self.around()
+        split, concat = self.split_axis, self.concat_axis
+        parts = aval_of(x).shape[split + 1] // (before * size)
+        x = split_axis(x, split + 1, (before, size, parts))
+        rest = [i for i in range(1, len(aval_of(x).shape)) if i != split + 2]
+        x = permute(x, (split + 2, 0, *rest))  # receivers become the stack; senders stand behind
+        x = merge_axes(x, split + 2, 2)
+        x = bind(AllToAll(None, others, concat + 2, split + 2, self.tiled, before * after), x)
+        x = split_axis(x, concat + 2, (before, aval_of(x).shape[concat + 2] // before))
+        rest = list(range(2, len(aval_of(x).shape)))
+        x = permute(x, (0, *rest[:concat + 1], 1, *rest[concat + 1:]))
+        return merge_axes(x, concat + 1, 3)
 
 
 # -- along arrows ----------------------------------------------------------------------------------

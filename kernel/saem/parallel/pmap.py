@@ -11,13 +11,13 @@ Source: the documentation of jax.pmap.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from saem.core import errors, tree
+from saem.core.arguments import wraps
 from saem.core.avals import aval_of
 from saem.core.record import Record
 from saem.core.trace import eval_trace, state
@@ -61,7 +61,7 @@ def pmap(fun: Callable, axis_name: Any = None, *, in_axes: Any = 0, out_axes: An
     mapping = Mapping(fun, UNNAMED if axis_name is None else axis_name, in_axes, out_axes, static,
                       donate_argnums, devices, backend, axis_size)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def pmap_f(*args: Any, **kwargs: Any) -> Any:
         return mapping.ready(args, kwargs)(*args, **kwargs)
 
@@ -69,7 +69,7 @@ def pmap(fun: Callable, axis_name: Any = None, *, in_axes: Any = 0, out_axes: An
         """Return the StableHLO of this call, as ``jit(f).lower`` does."""
         return mapping.ready(args, kwargs).lower(*args, **kwargs)
 
-    pmap_f.lower = lower  # type: ignore[attr-defined]
+    pmap_f.lower = lower
     return pmap_f
 
 

@@ -16,6 +16,7 @@ import contextlib
 import enum
 import functools
 import math
+import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
@@ -286,11 +287,13 @@ class Mesh(contextlib.ContextDecorator, _Axes):
         return _mesh_on, (places, self.axis_sizes, self.axis_names, self.axis_types)
 
     def __enter__(self) -> Mesh:
-        _entered(self).append(mesh_context.swap_local(self))
+        warnings.warn("`with mesh:` context manager has been deprecated. Please use "
+                      "`with jax.set_mesh(mesh):` instead.", DeprecationWarning, stacklevel=2)
+        _entered(self).append(mesh_entered.swap_local(self))
         return self
 
     def __exit__(self, *exc: Any) -> None:
-        mesh_context.set_local(_entered(self).pop())
+        mesh_entered.set_local(_entered(self).pop())
 
 
 def _entered(mesh: Mesh) -> list[Any]:
@@ -309,6 +312,9 @@ mesh_context = _jaxlib.Config(
     "mesh_context", None, include_in_jit_key=True, include_in_trace_context=True)
 # Of these, the one that set_mesh put in force, whatever types its axes have now.
 mesh_set = _jaxlib.Config("mesh_set", None, include_in_jit_key=True, include_in_trace_context=True)
+# The mesh of ``with mesh:``: specs of ``with_sharding_constraint`` and ``pjit`` stand on it.
+mesh_entered = _jaxlib.Config(
+    "mesh_entered", None, include_in_jit_key=True, include_in_trace_context=True)
 _NO_MESH = Mesh(np.empty((), object), ())
 
 

@@ -28,6 +28,7 @@ from saem.placement.meshes import (
     Mesh,
     get_abstract_mesh,
     mesh_context,
+    mesh_entered,
 )
 
 
@@ -540,6 +541,8 @@ def resolve(given: Any, what: str) -> Any:
     caller, argument = (what, "shardings") if what == "with_sharding_constraint" else ("jit", what)
     if isinstance(given, (PartitionSpec, tuple)):
         mesh = mesh_context.value
+        if mesh is None and what == "with_sharding_constraint":
+            mesh = mesh_entered.value
         if mesh is None:
             advice = f"Or write NamedSharding(mesh, {given!r})."
             if what == "device_put":

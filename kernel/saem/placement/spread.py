@@ -22,7 +22,7 @@ from saem.core.avals import ShapedArray, aval_of
 from saem.core.memory_spaces import HOST, placed, space_of
 from saem.core.record import Record
 from saem.core.sharded import as_sharded, plain
-from saem.placement.devices import single_device
+from saem.placement.devices import process_count, single_device
 from saem.placement.layouts import in_memory, space_of_sharding
 from saem.placement.shardings import holds_addends, no_slices
 
@@ -207,7 +207,7 @@ def make_array_from_callback(shape: Sequence[int], sharding: Any, data_callback:
                 return _made_of_held(shape, sharding, data_callback, kind)
             known[key] = np.array(given, None if hasattr(given, "dtype") else dtype, order="C")
             aval_of(known[key])  # refuses what arrays do not hold
-            if dtype is not None and known[key].dtype != np.dtype(dtype):
+            if dtype is not None and dtypes.canonicalize(known[key].dtype) != np.dtype(dtype):
                 raise _other_dtype("make_array_from_callback", dtype, known[key].dtype)
             wanted = sharding.shard_shape(shape)
             if known[key].shape != wanted:
@@ -320,6 +320,13 @@ def _is_shape(x: Any) -> bool:
 def _of_process(sharding: Any, local_data: Any, global_shape: Sequence[int | None] | None) -> Any:
     """Return the array of which this process holds ``local_data``."""
     local_data = np.asarray(local_data)
+    if global_shape is not None and process_count() == 1 \
+            and tuple(global_shape) != local_data.shape and None not in global_shape:
+        raise ValueError(
+            "When calling `make_array_from_process_local_data` on a single process, global_shape "
+            "should be None or equal to local_data.shape.Got "
+            f"global_shape={tuple(global_shape)} and local_data.shape={local_data.shape}. "
+            "One process holds all of the array.")
     guess = _global_shape(sharding, local_data.shape)
     if global_shape is None:
         shape = guess

@@ -16,7 +16,7 @@ import numpy as np
 
 from saem import lax
 from saem.core import dtypes, errors
-from saem.core.avals import aval_of
+from saem.core.avals import aval_of, represented_aval
 from saem.core.dimensions import is_static
 from saem.ops.random_bits import random_bits
 from saem.ops.shape import canonical_axis
@@ -163,7 +163,7 @@ def choice(key: ArrayLike, a: int | ArrayLike, shape: Shape = (), replace: bool 
             errors.ArgumentTypeError, "choice.C2",
             f"shape argument of jax.random.choice must be a sequence, got {shape}",
             advice=f"Write ({shape},).")
-    shape, aval = as_shape(shape), aval_of(a)
+    shape, aval = as_shape(shape), represented_aval(a)
     single = not aval.ndim
     axis = 0 if single else canonical_axis(axis, aval.ndim)
     n = int(a) if single else aval.shape[axis]

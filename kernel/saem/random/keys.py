@@ -20,12 +20,12 @@ import numpy as np
 from saem import _jaxlib
 from saem.compile.dispatch import put_made
 from saem.core import config, dtypes, errors
-from saem.core.avals import aval_of, is_array_like
-from saem.core.dimensions import Dim, as_size
+from saem.core.avals import aval_of, is_array_like, represented_aval
+from saem.core.dimensions import Dim, as_size, unwrapped
 from saem.core.events import bus
 from saem.core.promotion import join
 from saem.core.trace import eval_trace, is_tracer, runs_at_once, state
-from saem.generators.rbg import GENERATORS
+from saem.generators.counter_based import GENERATORS
 from saem.jit.library import library_function
 from saem.numpy.at import IndexUpdateHelper
 from saem.numpy.indexing import getitem
@@ -107,13 +107,12 @@ def _make(seed: Any, impl: Any, caller: str) -> PRNGKeyArray:
     if offset := config.random_seed_offset.value:
         with np.errstate(over="ignore"):  # a seed of few bits wraps around
             seed = seed + offset
-    if runs_at_once() and config.shortcuts.value \
+    if runs_at_once() and config.shortcuts.value and impl.seed_copies \
             and (words := _seed_words(seed)) is not None:
-        if impl.key_shape == (4,):
-            words = np.concatenate([words, words])
-        return PRNGKeyArray(put_made(words), dtype_of(impl))
+        return PRNGKeyArray(put_made(np.tile(words, impl.seed_copies)), dtype_of(impl))
     if isinstance(seed, int):
         seed = np.int64(seed).astype(dtypes.default_dtype(int))
+    seed = unwrapped(seed)
     aval = aval_of(seed)
     if aval.shape:
         raise errors.explained(
@@ -414,7 +413,7 @@ def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
     """
     if type(data) is int:
         data = as_word(data)
-    elif aval_of(data).shape:
+    elif represented_aval(data).shape:
         raise errors.explained(
             errors.ArgumentTypeError, "fold_in.C1",
             f"fold_in accepts a scalar, but was given an array of shape {aval_of(data).shape} "

@@ -378,7 +378,9 @@ def empty_ref(ty: Any, memory_space: Any = None) -> Any:
 
 
 def freeze(ref: Any) -> Any:
-    """Return what ``ref`` holds at last; use it no more."""
+    """Return what ``ref`` holds at last; use it no more.  An array is what it is."""
+    if isinstance(ref, _jaxlib.ArrayImpl):
+        return ref
     if not isinstance(ref, Ref):
         located("freeze", ref, None)
     return bind(Freeze(), ref)
@@ -464,7 +466,13 @@ def make(prim: NewRef, x: Any) -> Ref:
     """Return a new reference that holds ``x``."""
     aval = aval_of(x)
     shared = not isinstance(x, (np.ndarray, np.generic, bool, int, float, complex))
-    return Ref(AbstractRef(aval, prim.memory_space, prim.kind), dispatch.put(x), shared)
+    return Ref(AbstractRef(aval, prim.memory_space, prim.kind), committed(dispatch.put(x)), shared)
+
+
+def committed(x: Any) -> Any:
+    """Return ``x`` committed to its device, as what references hold is; on a mesh it is anyway."""
+    loose = type(x) is _jaxlib.ArrayImpl and not x._committed and dispatch.device_of(x) is not None
+    return dispatch.put(x, dispatch.device_of(x), True) if loose else x
 
 
 def make_empty(prim: EmptyRef) -> Ref:

@@ -99,9 +99,9 @@ def jvp(fun: Callable, primals: Sequence[Any], tangents: Sequence[Any], has_aux:
     for x, dx in zip(xs, dxs):
         _check_tangent(aval_of(x), dx)
     dxs = [dx if is_differentiable(aval_of(x)) else None for x, dx in zip(xs, dxs)]
-    outs, out_tangents = jvp_flat(flat, [as_array(x) for x in xs], dxs, aux=flat.aux)
-    result = (flat.out_tree.unflatten([as_array(x) for x in outs]),
-              flat.out_tree.unflatten([as_array(instantiate(t, x))
+    outs, out_tangents = jvp_flat(flat, xs, dxs, aux=flat.aux)
+    result = (flat.out_tree.unflatten(outs),
+              flat.out_tree.unflatten([as_array(instantiate(t, x)) if t is None else t
                                        for t, x in zip(out_tangents, outs)]))
     return (*result, flat.aux_value()) if has_aux else result
 
@@ -111,13 +111,13 @@ def _check_tangent(aval: ShapedArray, tangent: Any) -> None:
     if got.dtype != wanted.dtype:
         raise TypeError(
             "primal and tangent arguments to jax.jvp do not match; dtypes must be equal, or in "
-            "case of int/bool primal dtype the tangent dtype must be float0. Got primal dtype "
+            "case of int/bool primal dtype the tangent dtype must be float0.Got primal dtype "
             f"{aval.dtype.name} and so expected tangent dtype {wanted.dtype}, but got tangent "
             f"dtype {got.dtype} instead.")
     if got.shape != wanted.shape:
         raise ValueError(
-            f"jvp called with different primal and tangent shapes; got primal shape {aval.shape} "
-            f"and tangent shape {got.shape}.")
+            f"jvp called with different primal and tangent shapes;Got primal shape {aval.shape} "
+            f"and tangent shape as {got.shape}. A tangent has the shape of its primal.")
 
 
 def linearize(fun: Callable, *primals: Any, has_aux: bool = False):
@@ -132,12 +132,11 @@ def linearize(fun: Callable, *primals: Any, has_aux: bool = False):
     outs, linear = _linearize(flat, xs)
     out_tree = flat.out_tree
     push = linear_function(linear, in_tree, out_tree)
-    out = out_tree.unflatten([as_array(x) for x in outs])
+    out = out_tree.unflatten(outs)
     return (out, push, flat.aux_value()) if has_aux else (out, push)
 
 
 def _linearize(flat: FlatFunction, xs: Sequence[Any]) -> tuple[list[Any], Linearized]:
-    xs = [as_array(x) for x in xs]
     return linearize_flat(flat, xs, [is_differentiable(aval_of(x)) for x in xs], flat.aux)
 
 

@@ -18,7 +18,6 @@ from saem._jaxlib import ArrayImpl
 from saem.compile import lowering
 from saem.core import config
 from saem.core.avals import Seen, ShapedArray, aval_of
-from saem.core.dimensions import unwrapped
 from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr, once_per_program, split_list, with_nones
 from saem.core.leaks import check_leaks
 from saem.core.primitive import Primitive
@@ -157,8 +156,7 @@ class JVPTrace(Trace):
         """Return the primal and tangent of an output of the differentiated function."""
         if type(x) is JVPTracer and x._trace is self:
             return x.primal, x.tangent
-        held = unwrapped(x)
-        return (x, None) if held is x else self.split(held)
+        return x, None
 
 
 def jvp_flat(fun: Callable[..., Sequence[Any]], primals: Sequence[Any], tangents: Sequence[Any],

@@ -20,7 +20,6 @@ from saem._jaxlib import ArrayImpl
 from saem.core import dtypes, tree
 from saem.core import refs as core_refs
 from saem.core.avals import ShapedArray, aval_of
-from saem.core.dimensions import unwrapped
 from saem.core.jaxpr import Jaxpr
 from saem.core.record import Record
 from saem.core.refs import is_ref
@@ -34,11 +33,15 @@ _NUMBERS = (np.generic, np.ndarray, bool, int, float, complex)
 
 
 def as_array(x: Any) -> Any:
-    """Return ``x`` as an array if it is a NumPy or Python number, or has ``__jax_array__``."""
+    """Return ``x`` as an array if it is a NumPy or Python number.
+
+    Raises: TypeError for a non-array.
+    """
     if type(x) is ArrayImpl or isinstance(x, Tracer):
         return x
     if not isinstance(x, _NUMBERS):
-        return unwrapped(x)
+        aval_of(x)
+        return x
     if isinstance(x, np.ndarray) and x.dtype == dtypes.float0:
         return x
     return put_value(x)
@@ -79,7 +82,8 @@ class Recipe:
         for aval, dx in zip(self.linear.in_avals, dxs):
             _check_linear_input(aval, dx)
         outs = self.with_residuals(residuals).forward(dxs)
-        return self.out_tree.unflatten([as_array(t) for t in outs])
+        return self.out_tree.unflatten([
+            t if moves else as_array(t) for t, moves in zip(outs, self.linear.nonzero_out)])
 
 
 def linear_function(linear: Linearized, in_tree: Any, out_tree: Any) -> tree.Partial:

@@ -26,6 +26,7 @@ from saem.core.arguments import (
     check_static_hashable,
     described,
     name_of,
+    shown_name,
 )
 from saem.core.avals import ShapedArray, ShapeDtypeStruct
 from saem.core.events import FunctionRef, bus
@@ -148,7 +149,9 @@ def make_jaxpr(fun: Callable, static_argnums: int | Iterable[int] = (),
             return closed, out_tree.unflatten([_struct(a) for a in closed.out_avals])
         return closed
 
-    name = f"make_jaxpr({getattr(fun, '__name__', fun)})"
+    name = shown_name(fun)
+    if hasattr(fun, "__name__"):
+        name = f"make_jaxpr({name})"
     make_jaxpr_f.__name__ = make_jaxpr_f.__qualname__ = name
     return make_jaxpr_f
 

@@ -249,7 +249,9 @@ def test_log_compiles_tells_of_every_step(caplog):
             jax.jit(step)(x)
     texts = [r.getMessage().split(" in ")[0] for r in caplog.records]
     assert texts == [
-        "Finished tracing step for jit", "Finished jaxpr to MLIR module conversion jit(step)",
+        "Finished tracing step for jit",
+        "Compiling jit(step) with global shapes and types (ShapedArray(float32[3]),).",
+        "Finished jaxpr to MLIR module conversion jit(step)",
         "Finished XLA compilation of jit(step)", "Finished tracing step for jit",
         "Finished jaxpr to MLIR module conversion jit(step)",
         "Found the program of jit(step): nothing was compiled"]
