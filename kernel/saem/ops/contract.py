@@ -23,7 +23,6 @@ from saem.core import config, dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.axes import batch_entry
 from saem.core.primitive import Primitive, UndefinedPrimal, equal_one, primitive, remembered
-from saem.core.promotion import promote_types
 from saem.core.sharded import entries_on, like_type, with_entry
 from saem.core.trace import bind
 from saem.ops import sharding_rules
@@ -90,6 +89,8 @@ def canonicalize_precision(precision: Any) -> Any:
         advice="On CPU every precision is exact; leave it out.")
 
 
+KINDS = ("bool", "int", "float", "complex")
+
 # What ``precision`` and ``dimension_numbers`` may be.
 PrecisionLike = (str | Precision | tuple[str, str] | tuple[Precision, Precision]
                  | DotAlgorithm | DotAlgorithmPreset | None)
@@ -136,7 +137,7 @@ class DotGeneral(Primitive):
                     errors.DTypeError, "dot_general.C7",
                     f"dot_general does not accept dtype {aval.dtype.name}.",
                     advice="Multiply numbers.")
-        dtype = x.dtype if x.dtype == y.dtype else promote_types(x.dtype, y.dtype)
+        dtype = product_dtype(x.dtype, y.dtype)
         if self.preferred_element_type is not None:
             check_preferred(dtype, np.dtype(self.preferred_element_type))
             dtype = self.preferred_element_type
@@ -204,7 +205,7 @@ class DotGeneral(Primitive):
             return ctx.convert(x, left), ctx.convert(y, right)
         if a != b:
             asked = self.preferred_element_type
-            both = promote_types(a, b) if asked is None else np.dtype(asked)
+            both = product_dtype(a, b) if asked is None else np.dtype(asked)
             return ctx.convert(x, both), ctx.convert(y, both)
         if dtypes.scalar_kind(a) != dtypes.scalar_kind(out.dtype) and not narrows(a, out.dtype):
             return ctx.convert(x, out.dtype), ctx.convert(y, out.dtype)
@@ -285,6 +286,29 @@ class DotGeneral(Primitive):
             len(aval_of(x).shape), len(aval_of(y).shape))
         place = len(xb) + len(left) + right.index(dy)
         return bind(self.stacked(numbers, place), x, y), place
+
+
+def product_dtype(a: np.dtype, b: np.dtype) -> np.dtype:
+    """Return the dtype of products of ``a`` and ``b``, operands that are not promoted.
+
+    That of the later kind of boolean, integer, float and complex; of two of a kind the one with the
+    wider range, of two integers as wide the signed one.
+    Raises: TypeError if both are floats of one range.
+    """
+    if a == b:
+        return a
+
+    def order(d: np.dtype) -> tuple[Any, ...]:
+        kind = dtypes.scalar_kind(d)
+        limit = float(dtypes.finfo(d).max) if kind == "float" else dtypes.itemsize_bits(d)
+        return KINDS.index(kind.removeprefix("u")), limit, kind == "int"
+
+    if order(a) == order(b):
+        raise errors.explained(
+            errors.DTypeError, "dot_general.C11",
+            f"lax.dot_general argument type error: {a.name}, {b.name}",
+            advice="Neither has the wider range: convert one of them.")
+    return max(a, b, key=order)
 
 
 def narrows(dtype: np.dtype, out: np.dtype) -> bool:
