@@ -156,9 +156,10 @@ def _quantile(name: str, a: Any, q: Any, axis: Any, method: str, keepdims: bool,
             errors.ArgumentError, f"{name}.C4",
             f"q must be have rank <= 1, got shape {q.shape}", advice="Ravel it.")
     axes = canonical_axes(axis, a.ndim)
-    # The result has the dtype of ``a``; places are computed in at least 32 bits, which tell all
-    # elements of a row apart.
-    dtype = aval_of(*promote_dtypes_inexact(a)).dtype
+    # The result has the dtype in which ``a`` and the weights meet; places are computed in at least
+    # 32 bits, which tell all elements of a row apart.
+    meeting = (a,) if weights is None else (a, array_argument(name, weights))
+    dtype = aval_of(promote_dtypes_inexact(*meeting)[0]).dtype
     wide = promotion.at_least(aval_of(*promote_dtypes_inexact(q)).dtype, FLOAT32)
     a, q = strong(a, dtype), strong(q, wide)
     whole, q_shape = a.shape, q.shape
