@@ -20,12 +20,13 @@ import numpy as np
 
 from saem import lax
 from saem import numpy as jnp
-from saem.core import errors, promotion
+from saem.core import errors
 from saem.core.dtypes import finfo
 from saem.jit.library import library_function
 from saem.numpy.axes import array_argument, canonical_axes
 from saem.numpy.creation import canonical_shape
 from saem.numpy.promote import promote_dtypes_inexact
+from saem.ops.contract import product_dtype
 from saem.typing import Array, Shape
 
 __all__ = ["ResizeMethod", "resize", "scale_and_translate"]
@@ -98,7 +99,7 @@ KERNELS = {
 def weights(size: int, out_size: int, scale: Any, translation: Any, kernel: Callable,
             antialias: bool, dtype: Any) -> Array:
     """Return the matrix [size, out_size] of one axis, computed in float32 at least."""
-    out_dtype, dtype = dtype, promotion.at_least(dtype, np.float32)
+    out_dtype, dtype = dtype, product_dtype(dtype, np.dtype("float32"))
     step = 1 / jnp.asarray(scale, dtype)
     # Where the image shrinks a kernel that reaches over one pixel would leave pixels out.
     width = jnp.maximum(step, 1) if antialias else jnp.ones((), dtype)

@@ -41,8 +41,8 @@ def stop_gradient(x: Any) -> Any:
     """
 
     def stop(leaf: Any) -> Any:
-        if type(leaf) is ArrayImpl and runs_at_once():
-            return leaf  # an array, no tracer: it has no tangent
+        if type(leaf) in (ArrayImpl, float, complex) and runs_at_once():
+            return leaf  # an array or number, no tracer: it has no tangent
         return bind(StopGradient(), leaf) if dtypes.is_inexact(aval_of(leaf).dtype) else leaf
 
     return tree.map_(stop, x)

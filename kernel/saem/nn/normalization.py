@@ -10,6 +10,8 @@ masks are 0 and get no gradient (tests/kernel/test_nn.py).
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 
 from saem import lax
@@ -141,6 +143,9 @@ def one_hot(x: ArrayLike, num_classes: int, *, dtype: DTypeLike | None = None,
     if dtype is None:
         dtype = dtypes.default_dtype(float)
     x = jnp.asarray(x)
+    if not dtypes.is_integer(x.dtype):
+        warnings.warn(f"jax.nn.one_hot input should be integer-typed; got dtype={x.dtype.name}",
+                      DeprecationWarning, stacklevel=2)
     if not isinstance(axis, (int, np.integer)):
         size = lax.axis_size(axis)
         if num_classes != size:

@@ -159,7 +159,10 @@ def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         down = compare.bitwise_and(compare.ne(numbers.sign(x), numbers.sign(y)), inexact)
         return if_else(down, ops.sub(quotient, weakly_like(x, 1)), quotient)
     if dtypes.is_complex(dtype):
-        raise _no_complex("floor_divide")
+        raise errors.explained(
+            errors.DTypeError, "floor_divide.C2",
+            "floor_divide does not support complex-valued inputs",
+            advice="Complex numbers have no order. Apply it to the real and imaginary parts.")
     return _float_divmod(x, y)[0]
 
 
@@ -170,8 +173,6 @@ def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     Array([1, 2], dtype=int32)
     """
     x, y = promote_args_numeric("remainder", x1, x2)
-    if dtypes.is_complex(dtype_of(x)):
-        raise _no_complex("remainder")
     if dtypes.is_integer(dtype_of(x)):
         y = if_else(compare.eq(y, weakly_like(y, 0)), weakly_like(y, 1), y)
     zero = weakly_like(x, 0)
@@ -191,8 +192,6 @@ def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Any, Any]:
     dtype = dtype_of(x)
     if dtypes.is_integer(dtype):
         return floor_divide(x, y), remainder(x, y)
-    if dtypes.is_complex(dtype):
-        raise _no_complex("divmod")
     return _float_divmod(x, y)
 
 
@@ -221,13 +220,6 @@ def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     if guarded and dtypes.is_integer(dtype_of(x)):
         y = if_else(compare.eq(y, weakly_like(y, 0)), weakly_like(y, 1), y)
     return numbers.rem(x, y)
-
-
-def _no_complex(name: str) -> Exception:
-    return errors.explained(
-        errors.DTypeError, f"{name}.C2",
-        f"{name} does not support complex-valued inputs",
-        advice="Complex numbers have no order. Apply it to the real and imaginary parts.")
 
 
 # -- powers ----------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ Invariant: no operation is recorded or run.
 from __future__ import annotations
 
 import math
+import warnings
 
 import numpy as np
 
@@ -18,21 +19,31 @@ s_, index_exp = np.s_, np.index_exp
 
 
 def shape(a: ArrayLike) -> tuple[int, ...]:
-    """Return the sizes of the axes of ``a``: an array, or what NumPy makes an array of.
+    """Return the sizes of the axes of ``a``: an array, or, with a warning, what NumPy makes one of.
 
-    >>> jnp.shape([[1, 2, 3], [4, 5, 6]])
+    >>> jnp.shape(jnp.zeros((2, 3)))
     (2, 3)
     """
-    return represented_aval(a).shape if is_array_like(a) else np.shape(a)
+    return _shape("shape", a)
+
+
+def _shape(name: str, a: ArrayLike) -> tuple[int, ...]:
+    """Return the shape of ``a``; warn, on behalf of ``name``, if ``a`` is no array."""
+    if is_array_like(a):
+        return represented_aval(a).shape
+    warnings.warn(
+        f"{name} requires ndarray or scalar arguments, got {type(a)} at position 0. In a future "
+        "JAX release this will be an error.", DeprecationWarning, stacklevel=3)
+    return np.shape(a)
 
 
 def ndim(a: ArrayLike) -> int:
-    """Return the number of axes of ``a``, an array or a list.
+    """Return the number of axes of ``a``.
 
-    >>> jnp.ndim([[1, 2], [3, 4]])
+    >>> jnp.ndim(jnp.zeros((2, 2)))
     2
     """
-    return len(shape(a))
+    return len(_shape("ndim", a))
 
 
 def size(a: ArrayLike, axis: int | tuple[int, ...] | None = None) -> int:
@@ -40,10 +51,10 @@ def size(a: ArrayLike, axis: int | tuple[int, ...] | None = None) -> int:
 
     Raises: ValueError for an axis that does not exist.
 
-    >>> jnp.size([[1, 2], [3, 4]])
+    >>> jnp.size(jnp.zeros((2, 2)))
     4
     """
-    sizes = shape(a)
+    sizes = _shape("size", a)
     if axis is None:
         return math.prod(sizes)
     chosen = canonical_axes(axis, len(sizes))

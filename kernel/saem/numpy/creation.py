@@ -38,7 +38,7 @@ from saem.numpy.promote import (
 from saem.ops import arithmetic as ops
 from saem.ops import compare
 from saem.ops import shape as shaping
-from saem.ops.convert import cast
+from saem.ops.convert import cast, convert
 from saem.ops.convert import copy as copy_array
 from saem.ops.reshard import reshard_to
 from saem.placement.meshes import mesh_context
@@ -303,7 +303,7 @@ def astype(x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False,
     """
     check_arraylike("astype", x)
     out = as_value(x)
-    wanted = check_dtype("astype", FLOAT if dtype is None else dtype)
+    wanted = dtypes.default_dtype(float) if dtype is None else check_dtype("astype", dtype)
     if type(out) in PYTHON_NUMBERS or isinstance(out, (np.ndarray, np.generic)):
         out = made(out)
     converted = _convert(out, dtype=wanted)
@@ -316,6 +316,12 @@ def _convert(x: Any, dtype: Any) -> Any:
     aval = aval_of(x)
     if dtypes.is_complex(aval.dtype) and dtypes.is_bool(dtype):
         return compare.ne(x, broadcast_to(scalar(0, aval.dtype), aval.shape))
+    if dtypes.is_complex(aval.dtype) and not dtypes.is_complex(dtype):
+        warnings.warn(
+            "Casting from complex to real dtypes will soon raise a ValueError. Please first use "
+            "jnp.real or jnp.imag to take the real/imaginary component of your input.",
+            DeprecationWarning, stacklevel=3)
+        return convert(x, dtype)
     return convert_value(x, dtype, False)
 
 

@@ -121,12 +121,12 @@ def stack(arrays: Array | Sequence[ArrayLike], axis: int = 0, out: None = None,
                                "Need at least one array to stack.", advice="The list is empty.")
     shapes = [x.shape for x in parts]
     if len(set(shapes)) > 1:
-        same_rank = len({len(s) for s in shapes}) == 1
-        what = "shapes" if same_rank else "numbers of dimensions"
+        shown, same_rank = ", ".join(map(str, shapes)), len(set(map(len, shapes))) == 1
         raise errors.explained(
             errors.ArgumentError, "stack.C2",
-            f"Cannot stack arrays with different {what}: got {', '.join(map(str, shapes))}.",
-            advice="All inputs must have one shape; jnp.concatenate joins along an axis they have.")
+            f"All input arrays must have the same shape. Got {shown}." if same_rank else
+            f"Cannot stack arrays with different numbers of dimensions: got {shown}.",
+            advice="jnp.concatenate joins arrays along an axis that they have.")
     return _stack(parts, axis=canonical_axis(axis, len(shapes[0]) + 1), dtype=_asked(dtype))
 
 
@@ -217,8 +217,8 @@ def _depth(arrays: Any) -> int:
     depths = {_depth(x) for x in arrays}
     if len(depths) != 1:
         raise errors.explained(errors.ArgumentError, "block.C2",
-                               "Each block must stand in the same number of lists.",
-                               advice="Give each row as a list.")
+                               "Mismatched list depths in jax.numpy.block",
+                               advice="Each block must stand in the same number of lists.")
     return depths.pop() + 1
 
 

@@ -239,7 +239,8 @@ def bitwise_count(x: ArrayLike, /) -> Array:
     if not dtypes.is_integer(dtype):
         raise errors.explained(
             errors.DTypeError, "bitwise_count.C2",
-            f"bitwise_count needs integers, got {dtype.name}.",
+            f"population_count does not accept dtype {dtype.name}. Accepted dtypes are subtypes of "
+            "integer.",
             advice="Convert with x.astype(int).")
     (x,) = promote_args("bitwise_count", x)
     magnitude = x if dtypes.is_unsigned(dtype) else numbers.abs(x)

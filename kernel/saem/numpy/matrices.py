@@ -349,7 +349,7 @@ def _indices(*, sizes: tuple[int, ...], dtype: Any, sparse: bool) -> Any:
 def ix_(*args: Any) -> tuple[Any, ...]:
     """Return vectors as arrays that broadcast to their product, for use as an index.
 
-    Raises: ValueError for arguments that are no vectors.
+    Raises: ValueError for arguments that are no vectors; NotImplementedError for booleans.
 
     >>> jnp.arange(9).reshape(3, 3)[jnp.ix_(jnp.array([0, 2]), jnp.array([1, 2]))]
     Array([[1, 2],
@@ -363,7 +363,8 @@ def ix_(*args: Any) -> tuple[Any, ...]:
             raise ValueError("Arguments to jax.numpy.ix_ must be 1-dimensional, got shape "
                              f"{aval_of(x).shape}")
         if dtypes.is_bool(aval_of(x).dtype):
-            x = array(np.flatnonzero(np.asarray(x)))
+            raise NotImplementedError("Boolean arguments to jax.numpy.ix_ are not implemented. "
+                                      "Give the places where they are true: jnp.nonzero(x)[0].")
         if not aval_of(x).size:
             x = convert_value(x, dtypes.default_dtype(int), False)
         thin = tuple(aval_of(x).shape[0] if i == axis else 1 for i in range(len(args)))

@@ -28,7 +28,7 @@ from saem.numpy.promote import (
     promote_args_inexact,
     weakly_like,
 )
-from saem.numpy.ufuncs import give_methods
+from saem.numpy.ufuncs import give_methods, with_out_and_where
 from saem.ops import arithmetic as ops
 from saem.ops import compare, maths, numbers
 from saem.special import functions as special
@@ -88,6 +88,7 @@ _log2_of_exp2_sum.defjvp(functools.partial(_slope_of_log_of_sum, _log2_of_exp2_s
 
 
 @library_function(whole=True)
+@with_out_and_where
 def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Any:
     """Return log(exp(x1) + exp(x2)) without overflow.
 
@@ -98,6 +99,7 @@ def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Any:
 
 
 @library_function(whole=True)
+@with_out_and_where
 def logaddexp2(x1: ArrayLike, x2: ArrayLike, /) -> Any:
     """Return log2(2**x1 + 2**x2) without overflow.
 

@@ -31,7 +31,7 @@ from saem.numpy.promote import (
 )
 from saem.ops.arithmetic import mul
 from saem.ops.compare import eq
-from saem.ops.contract import PrecisionLike, dot_general
+from saem.ops.contract import PrecisionLike, dot_general, product_dtype
 from saem.ops.convert import convert
 from saem.ops.linear import broadcast_in_dim, moveaxis, permute, reduce_sum, zeros_of
 from saem.ops.numbers import conj
@@ -424,9 +424,10 @@ def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> A
 @library_function(static_argnames=("contractions", "precision", "preferred", "out_sharding", "dot"))
 def _einsum(values: list, *, contractions: Any, precision: Any, preferred: Any, out_sharding: Any,
             dot: Callable) -> Any:
-    dtype, weak = join_types(values)
-    values = list(promote_dtypes(*values))
-    options = {"precision": precision, "preferred": preferred or dtype, "dot": dot}
+    dtype, weak = (preferred, False) if preferred is not None else join_types(values)
+    if preferred is None:  # else operands of two dtypes are multiplied as they are
+        values = [convert_value(x, dtype, weak) for x in values]
+    options = {"precision": precision, "preferred": dtype, "dot": dot}
     for count, (places, step) in enumerate(contractions, 1):
         if count == len(contractions):
             options["out_sharding"] = out_sharding
@@ -435,7 +436,7 @@ def _einsum(values: list, *, contractions: Any, precision: Any, preferred: Any, 
         chosen = [values.pop(i) for i in sorted(places, reverse=True)]
         pairs = list(zip(chosen, names))
         if len(pairs) == 1:
-            out = _single(*pairs[0], result)
+            out = _single(*pairs[0], result, dtype)
             explicit = named_sharding(options.get("out_sharding"), len(result))
             values.append(out if explicit is None else reshard_to(out, explicit))
             continue
@@ -447,19 +448,24 @@ def _einsum(values: list, *, contractions: Any, precision: Any, preferred: Any, 
             x, name = _pair(x, name, y, other, left, options), left
         values.append(x)
     (out,) = values
-    return convert(out, preferred or dtype, weak and preferred is None)
+    return convert(out, dtype, weak)
 
 
-def _total(x: Any, axes: tuple[int, ...]) -> Any:
-    """Return the sum over ``axes``; of booleans whether any is true."""
-    return reduce_or(x, axes) if axes and aval_of(x).dtype == bool else reduce_sum(x, axes)
+def _total(x: Any, axes: tuple[int, ...], dtype: Any) -> Any:
+    """Return the sum over ``axes``, at least in ``dtype``; of booleans whether any is true."""
+    aval = aval_of(x)
+    if not axes:
+        return x
+    if dtypes.is_bool(aval.dtype) and dtypes.is_bool(dtype):
+        return reduce_or(x, axes)
+    return reduce_sum(convert(x, product_dtype(aval.dtype, dtype), aval.weak_type), axes)
 
 
-def _single(x: Any, name: str, result: str) -> Any:
+def _single(x: Any, name: str, result: str, dtype: Any) -> Any:
     """Return one operand with repeated labels on their diagonal, others summed, in order."""
     x, name = _diagonal(x, name)
     gone = tuple(i for i, c in enumerate(name) if c not in result)
-    x, name = _total(x, gone), "".join(c for c in name if c in result)
+    x, name = _total(x, gone, dtype), "".join(c for c in name if c in result)
     return permute(x, tuple(name.index(c) for c in result))
 
 
@@ -472,7 +478,8 @@ def _diagonal(x: Any, name: str) -> tuple[Any, str]:
             shape = _shape(x)
             same = eq(broadcasted_iota("int32", shape, first),
                       broadcasted_iota("int32", shape, second))
-            x = _total(select_n(same, zeros_of(aval_of(x).strip_weak_type()), x), (first,))
+            kept = select_n(same, zeros_of(aval_of(x).strip_weak_type()), x)
+            x = _total(kept, (first,), aval_of(x).dtype)
             name = name[:first] + name[first + 1:]
     return x, name
 
@@ -483,8 +490,8 @@ def _pair(x: Any, a: str, y: Any, b: str, result: str, options: dict[str, Any]) 
     y, b = _diagonal(y, b)
     x, a = _drop_thin(x, a, y, b)
     y, b = _drop_thin(y, b, x, a)
-    x, a = _drop_single(x, a, b, result)
-    y, b = _drop_single(y, b, a, result)
+    x, a = _drop_single(x, a, b, result, options["preferred"])
+    y, b = _drop_single(y, b, a, result, options["preferred"])
     batch = [c for c in a if c in b and c in result]
     summed = [c for c in a if c in b and c not in result]
     pick = (tuple(a.index(c) for c in summed), tuple(b.index(c) for c in summed))
@@ -510,10 +517,10 @@ def _pair(x: Any, a: str, y: Any, b: str, result: str, options: dict[str, Any]) 
     return permute(out, tuple(order.index(c) for c in result))
 
 
-def _drop_single(x: Any, name: str, other: str, result: str) -> tuple[Any, str]:
-    """Sum the axes whose label stands nowhere else."""
+def _drop_single(x: Any, name: str, other: str, result: str, dtype: Any) -> tuple[Any, str]:
+    """Sum the axes whose label stands nowhere else, at least in ``dtype``."""
     gone = tuple(i for i, c in enumerate(name) if c not in other and c not in result)
-    return _total(x, gone), "".join(c for i, c in enumerate(name) if i not in gone)
+    return _total(x, gone, dtype), "".join(c for i, c in enumerate(name) if i not in gone)
 
 
 def _drop_thin(x: Any, name: str, y: Sequence, other: str) -> tuple[Any, str]:

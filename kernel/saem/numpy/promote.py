@@ -21,7 +21,7 @@ from saem.core import config, dtypes, errors, promotion
 from saem.core.avals import Seen, aval_functions, aval_of, is_array_like, own_aval
 from saem.core.dimensions import Dim
 from saem.core.trace import bind
-from saem.ops.convert import cast, convert
+from saem.ops.convert import cast, convert, warn_of_imaginary_part
 from saem.ops.linear import BroadcastInDim
 from saem.ops.reshard import reshard_like
 from saem.ops.select import select_n
@@ -110,17 +110,26 @@ def weakly_like(x: Any, value: Any) -> Any:
 
 
 def convert_value(x: Any, dtype: Any, weak: bool) -> Any:
-    """Return ``x`` in ``dtype`` and weakness; numbers known in Python stay literals."""
+    """Return ``x`` in ``dtype`` and weakness; numbers known in Python stay literals.
+
+    It warns if a complex number loses its imaginary part.
+    """
     kind = type(x)
     if kind in PYTHON_NUMBERS:
+        if kind is complex:
+            warn_of_imaginary_part(dtype)
         return scalar(x, dtype).item() if weak else scalar(x, dtype)
     if isinstance(x, np.generic) or (kind is np.ndarray and not x.shape):
+        if x.dtype.kind == "c":
+            warn_of_imaginary_part(dtype)
         if weak:
             return scalar(in_bits(x), dtype).item()
         return x if x.dtype == dtype else scalar(in_bits(x), dtype)
     aval = aval_of(x)
     if aval.dtype == dtype and aval.weak_type == weak:
         return x
+    if dtypes.is_complex(aval.dtype):
+        warn_of_imaginary_part(dtype)
     return convert(x, dtype, weak)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from saem.core import dtypes, errors, promotion
+from saem.core import dtypes, errors
 from saem.core.avals import aval_of
 from saem.jit.library import library_function
 from saem.numpy.arithmetic import add, multiply, subtract
@@ -27,6 +27,7 @@ from saem.numpy.reductions import strong
 from saem.numpy.reductions import sum as reduce_total
 from saem.ops import arithmetic as ops
 from saem.ops import compare, cumulative, numbers, reduce, select, shape, slicing
+from saem.ops.contract import product_dtype
 from saem.ops.linear import broadcast_in_dim, permute
 from saem.ops.reshard import freely
 from saem.ops.sort import sort
@@ -156,10 +157,11 @@ def _quantile(name: str, a: Any, q: Any, axis: Any, method: str, keepdims: bool,
             errors.ArgumentError, f"{name}.C4",
             f"q must be have rank <= 1, got shape {q.shape}", advice="Ravel it.")
     axes = canonical_axes(axis, a.ndim)
-    # The result has the dtype of ``a``; places are computed in at least 32 bits, which tell all
-    # elements of a row apart.
-    dtype = aval_of(*promote_dtypes_inexact(a)).dtype
-    wide = promotion.at_least(aval_of(*promote_dtypes_inexact(q)).dtype, FLOAT32)
+    # The result has the dtype in which ``a`` and the weights meet; places are computed in at least
+    # 32 bits, which tell all elements of a row apart.
+    meeting = (a,) if weights is None else (a, array_argument(name, weights))
+    dtype = aval_of(promote_dtypes_inexact(*meeting)[0]).dtype
+    wide = product_dtype(aval_of(*promote_dtypes_inexact(q)).dtype, FLOAT32)
     a, q = strong(a, dtype), strong(q, wide)
     whole, q_shape = a.shape, q.shape
     rows = _flat_axes_last(a, axes)

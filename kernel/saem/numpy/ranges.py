@@ -39,14 +39,11 @@ from saem.typing import DTypeLike
 
 def _types(name: str, dtype: Any, *values: Any) -> tuple[Any, Any]:
     """Return the dtype of the result and the one to compute in."""
+    if dtype is not None:
+        requested = check_dtype(name, dtype)
+        return requested, dtypes.to_inexact(requested)
     found = dtypes.to_inexact(promotion.result_type(*[as_value(v) for v in values]))
-    if dtype is None:
-        return found, found
-    requested = check_dtype(name, dtype)
-    # No promotion to these: computed, then converted.
-    if dtypes.is_integer(requested) or dtypes.is_bool(requested):
-        return requested, found
-    return requested, dtypes.to_inexact(promotion.result_type(found, requested))
+    return found, found
 
 
 def _checked_count(num: Any) -> int:

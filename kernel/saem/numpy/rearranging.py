@@ -164,7 +164,7 @@ def _known_shifts(shift: Any) -> tuple[int, ...] | None:
 def _roll_static(a: Any, shift: Any, axis: Any) -> Any:
     a = array_argument("roll", a)
     if axis is None:
-        return shape_ops.reshape(_roll_static(ravel(a), shift, 0), a.shape) if a.ndim else a
+        return shape_ops.reshape(_roll_static(ravel(a), shift, 0), a.shape)
     shifts, axes = as_tuple(shift), tuple([canonical_axis(i, a.ndim) for i in as_tuple(axis)])
     if len(shifts) != len(axes):
         shifts, axes = _pair(shifts, axes)
@@ -181,7 +181,7 @@ def _roll_by_array(a: Any, shift: Any, axis: Any) -> Any:
     if axis is None:
         if not isinstance(shift, (tuple, list)) and _checked_shifts(shift).ndim:
             shift = reduce_sum(as_array(shift), (0,))  # one after the other
-        return shape_ops.reshape(roll(ravel(a), shift, 0), a.shape) if a.ndim else a
+        return shape_ops.reshape(roll(ravel(a), shift, 0), a.shape)
     axes = tuple([canonical_axis(i, a.ndim) for i in as_tuple(axis)])
     shifts = _shifts(shift)
     (count,) = np.broadcast_shapes(shifts.shape, (len(axes),))
@@ -303,8 +303,8 @@ def _repeat_known(a: Any, counts: np.ndarray, axis: int) -> Any:
     if counts.shape != (a.shape[axis],):
         raise errors.explained(
             errors.ArgumentError, "repeat.C2",
-            f"repeats of shape {counts.shape} do not broadcast to shape ({a.shape[axis]},), one "
-            "number for each element along the axis.",
+            "operands could not be broadcast together with remapped shapes [original->remapped]: "
+            f"{counts.shape}  and requested shape ({a.shape[axis]},)",
             advice="Give one number, or as many as there are elements.")
     places = np.repeat(np.arange(a.shape[axis], dtype=np.int32), counts)
     return getitem(a, (slice(None),) * axis + (places,))

@@ -39,6 +39,7 @@ from saem.numpy.promote import (
     FLOAT32,
     broadcast_to,
     broadcast_together,
+    convert_value,
     if_else,
     promote_args,
     scalar,
@@ -57,13 +58,12 @@ collectives: Any = later("saem.ops.collectives")  # reductions over named axes a
 
 def strong(x: Any, dtype: Any) -> Any:
     """Return ``x`` in ``dtype``, not weak; ``x`` itself if it is that."""
-    aval = aval_of(x)
-    return x if aval.dtype == dtype and not aval.weak_type else convert(x, dtype, False)
+    return convert_value(x, dtype, False)
 
 
 def as_truth(x: Any) -> Any:
     """Return where ``x`` is not zero."""
-    return strong(x, BOOL)
+    return convert(x, BOOL)
 
 
 def requested_dtype(name: str, dtype: Any) -> Any:
@@ -559,8 +559,11 @@ def _whole_variance(total: Any, count: Any, ddof: Any) -> Any:
 def _place(name: str, a: Any, axis: Any, keepdims: Any, find: Callable) -> Any:
     a = array_argument(name, a)
     if dtypes.is_complex(a.dtype):
+        order = "gt" if name == "argmax" else "lt"
         raise errors.explained(
-            errors.DTypeError, f"{name}.C2", f"{name} does not accept dtype {a.dtype.name}.",
+            errors.DTypeError, f"{name}.C2",
+            f"{order} does not accept dtype {a.dtype.name} at position 0. Accepted dtypes at "
+            "position 0 are subtypes of integer, floating, bool.",
             advice="Complex numbers have no order: compare their absolute values with jnp.abs.")
     shape = a.shape
     if axis is None:

@@ -155,7 +155,8 @@ def _smallest(name: str, a: Any, kth: int, axis: int) -> tuple[Any, int, int]:
     kth = canonical_axis(kth, a.shape[axis])
     if dtypes.is_bool(a.dtype):
         raise errors.explained(
-            errors.DTypeError, f"{name}.C2", f"{name} does not accept dtype bool.",
+            errors.DTypeError, f"{name}.C2", f"{name}: neg does not accept dtype bool. Accepted "
+            "dtypes are subtypes of integer, floating, complexfloating.",
             advice="Convert the array first, for example with a.astype(int).")
     return moveaxis(a, axis, -1), axis, kth
 

@@ -166,7 +166,7 @@ def _gather_along(arr: Any, indices: Any, axis: int, mode: Any, fill_value: Any)
     if thin:
         wide = tuple([indices.shape[i] if i in thin else n for i, n in enumerate(arr.shape)])
         arr = broadcast_to(arr, wide)
-    if 0 in indices.shape:
+    if 0 in indices.shape or not arr.shape[axis]:
         return shape.full(broadcast_shapes(*[
             tuple([indices.shape[axis] if i == axis else s for i, s in enumerate(x.shape)])
             for x in (arr, indices)]), 0, arr.dtype)
@@ -344,7 +344,7 @@ def _put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None,
     wide = tuple([indices.shape[i] if i == axis else n for i, n in enumerate(arr.shape)])
     sizes = broadcast_shapes(wide, indices.shape)
     index = dtypes.default_dtype(int)
-    if not broadcasts(values.shape, sizes):
+    if not broadcasts(values.shape, indices.shape):
         raise errors.explained(
             errors.ShapeError, "put_along_axis.C2",
             "put_along_axis argument 'values' must be broadcastable to 'indices'. Got "

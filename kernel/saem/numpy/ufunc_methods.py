@@ -35,6 +35,7 @@ from saem.numpy.promote import (
     convert_value,
     if_else,
 )
+from saem.numpy.ufuncs import refuse_ufunc_arguments
 from saem.ops import compare, shape
 from saem.ops.linear import moveaxis, permute
 from saem.ops.reduce import reduce_and, reduce_or, reduce_xor
@@ -45,6 +46,7 @@ REDUCTIONS: dict[str, Callable] = {
     "minimum": reductions.min, "logical_and": reductions.all, "logical_or": reductions.any}
 BITWISE = {"bitwise_and": reduce_and, "bitwise_or": reduce_or, "bitwise_xor": reduce_xor}
 LOGARITHMS = ("logaddexp", "logaddexp2")
+SCATTERED = ("add", "subtract", "multiply")  # updates by these are one operation
 ACCUMULATIONS = {"add": cumulative.cumsum, "multiply": cumulative.cumprod}
 
 
@@ -139,10 +141,10 @@ def _folded(function: Any, a: Any, axis: Any, dtype: Any, keepdims: bool, initia
         where = broadcast_to(array_argument(name, where), sizes)
     axes = canonical_axes(axis, a.ndim)
     if dtype is None or (own and name in LOGARITHMS):
-        wanted = function_dtype(function, a)
+        wanted = function_dtype(function, a, a)
     else:
         wanted = reductions.requested_dtype(name, dtype)
-    a = convert_value(convert_value(a, function_dtype(function, a), False), wanted, False)
+    a = convert_value(convert_value(a, function_dtype(function, a, a), False), wanted, False)
     a, where = (x if x is None else _front(x, axes) for x in (a, where))
     if own and name in BITWISE and where is initial is None:
         out = BITWISE[name](a, (0,))
@@ -201,7 +203,7 @@ def accumulate(function: Any, a: Any, axis: Any = 0, dtype: Any = None, out: Non
                                advice="Ravel the array first.")
     a = array_argument(name, a)
     axis = canonical_axis(axis, a.ndim)
-    wanted = function_dtype(function, a) if dtype is None else \
+    wanted = function_dtype(function, a, a) if dtype is None else \
         reductions.requested_dtype(name, dtype)
     rows = moveaxis(a if name.startswith("logical") else convert_value(a, wanted, False), axis, 0)
     if not rows.shape[0]:
@@ -216,10 +218,10 @@ def accumulate(function: Any, a: Any, axis: Any = 0, dtype: Any = None, out: Non
     return moveaxis(shape.concatenate([shape.expand_dims(first, (0,)), steps], 0), 0, axis)
 
 
-def function_dtype(function: Any, a: Any) -> Any:
-    """Return the dtype of ``function`` of two elements of ``a``."""
-    element = np.zeros((), a.dtype)
-    return aval_of(function(element, element)).dtype
+def function_dtype(function: Any, *arrays: Any) -> Any:
+    """Return the dtype of ``function`` of an element of each of ``arrays``."""
+    elements = [convert_value(np.zeros((), x.dtype), x.dtype, aval_of(x).weak_type) for x in arrays]
+    return aval_of(function(*elements)).dtype
 
 
 # -- at, outer, reduceat ---------------------------------------------------------------------------
@@ -228,6 +230,7 @@ def function_dtype(function: Any, a: Any) -> Any:
 def at(function: Any, a: Any, indices: Any, b: Any = None, /, *, inplace: bool = True) -> Any:
     """Return ``a`` updated at ``indices``, one after another, by ``function`` of itself and ``b``.
 
+    The result has the dtype of what ``function`` returns; that of ``a`` where a scatter does it.
     Raises: NotImplementedError unless ``inplace`` is False; TypeError if ``b`` does not fit.
     """
     if inplace:
@@ -239,17 +242,21 @@ def at(function: Any, a: Any, indices: Any, b: Any = None, /, *, inplace: bool =
     a = array_argument(f"{name}.at", a)
     if (b is None) != (function.nin == 1):
         raise TypeError(f"{name}.at() takes {function.nin} operands of {name}")
-    size = math.prod(a.shape)
+    if name in SCATTERED and getattr(function, "special", False):
+        return scatter_update(a, indices, b, name)
+    pair = (a,) if b is None else (a, asarray(b))
+    dtype = function_dtype(function, *pair)
+    a, size = convert_value(a, dtype, False), math.prod(a.shape)
     places = shape.reshape(shape.iota(np.dtype("int32"), size), a.shape)
     places = getitem(places, indices, mode="fill")  # what is out of bounds is not written
     flat, count = shape.reshape(a, (size,)), math.prod(places.shape)
     if b is not None:
-        b = shape.reshape(broadcast_to(asarray(b), places.shape), (count,))
+        b = shape.reshape(broadcast_to(pair[1], places.shape), (count,))
 
     def step(flat: Any, pair: Any) -> Any:
         place, value = pair
         new = function(getitem(flat, place), *(() if value is None else (value,)))
-        return scatter_update(flat, place, convert_value(new, a.dtype, False), "set"), None
+        return scatter_update(flat, place, convert_value(new, dtype, False), "set"), None
 
     flat, _ = scan(step, flat, (shape.reshape(places, (count,)), b))
     return shape.reshape(flat, a.shape)
@@ -327,16 +334,22 @@ class ufunc(metaclass=_LooksLike):
         self.__doc__ = func.__doc__
         self.nin, self.nout, self.nargs = nin, nout, nargs or nin
         self.identity = identity
+        self._of = (func, nin, nout, self.__name__)
         self._function = vectorize(func)
 
     def __call__(self, *args: Any, out: None = None, where: None = None) -> Any:
-        for word, given in (("out", out), ("where", where)):
-            if given is not None:
-                raise NotImplementedError(f"{word} argument of {self}")
+        if out is not None or where is not None:
+            refuse_ufunc_arguments(repr(self), out)
         return self._function(*args)
 
     def __repr__(self) -> str:
         return f"<jnp.ufunc {self.__name__!r}>"
+
+    def __hash__(self) -> int:
+        return hash((self._of, self.identity))
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is ufunc and (self._of, self.identity) == (other._of, other.identity)
 
     reduce = reduce
     accumulate = accumulate

@@ -1,7 +1,8 @@
 """Which elementwise functions does ``jax.numpy`` offer to every program?
 
 Each is a function of a module nearby, made one compiled call for use outside traces.  The binary
-ones that NumPy calls ufuncs also reduce, accumulate, update and pair: ``jnp.add.reduce(x)``.
+ones that NumPy calls ufuncs also reduce, accumulate, update and pair: ``jnp.add.reduce(x)``; they
+know NumPy's arguments ``out`` and ``where``, and refuse them.
 
 Read before: ``numpy.arithmetic`` and related functions.  Read after: ``numpy.float_ufuncs``,
 ``numpy.ufunc_methods``.
@@ -11,9 +12,9 @@ Invariant: a function here and the one it is made of give the same result.
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, NoReturn
 
-from saem.core import lazy
+from saem.core import errors, lazy
 from saem.core.naming import called
 from saem.jit.library import library_function
 from saem.numpy import arithmetic, logic, selection, transcendental
@@ -112,11 +113,35 @@ __all__ = [
 ]  # fmt: skip
 
 
+def with_out_and_where(function: Any) -> Any:
+    """Return ``function``, of two operands, with NumPy's arguments that it cannot honour."""
+
+    def ufunc(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Any:
+        if out is not None or where is not None:
+            refuse_ufunc_arguments(f"<jnp.ufunc {function.__name__!r}>", out)
+        return function(x, y)
+
+    signature = ufunc.__annotations__
+    functools.update_wrapper(ufunc, function)
+    del ufunc.__wrapped__  # type: ignore[attr-defined]
+    ufunc.__annotations__ = signature
+    return ufunc
+
+
+def refuse_ufunc_arguments(ufunc: str, out: Any) -> NoReturn:
+    """Refuse ``out``, or else ``where``, of a ufunc.  Raises: NotImplementedError."""
+    if out is not None:
+        raise errors.explained(NotImplementedError, "ufunc.out", f"out argument of {ufunc}",
+                               advice="Arrays are immutable: use the result.")
+    raise errors.explained(NotImplementedError, "ufunc.where", f"where argument of {ufunc}",
+                           advice="Choose afterwards: jnp.where(mask, result, other).")
+
+
 # -- arithmetic ------------------------------------------------------------------------------------
 
-add = library_function(arithmetic.add)
-subtract = library_function(arithmetic.subtract)
-multiply = library_function(arithmetic.multiply)
+add = library_function(with_out_and_where(arithmetic.add))
+subtract = library_function(with_out_and_where(arithmetic.subtract))
+multiply = library_function(with_out_and_where(arithmetic.multiply))
 divide = library_function(arithmetic.divide)
 true_divide = library_function(called("true_divide", arithmetic.divide))
 negative = library_function(arithmetic.negative)
@@ -166,13 +191,13 @@ less = library_function(logic.less)
 less_equal = library_function(logic.less_equal)
 greater = library_function(logic.greater)
 greater_equal = library_function(logic.greater_equal)
-logical_and = library_function(logic.logical_and)
-logical_or = library_function(logic.logical_or)
-logical_xor = library_function(logic.logical_xor)
+logical_and = library_function(with_out_and_where(logic.logical_and))
+logical_or = library_function(with_out_and_where(logic.logical_or))
+logical_xor = library_function(with_out_and_where(logic.logical_xor))
 logical_not = library_function(logic.logical_not)
-bitwise_and = library_function(logic.bitwise_and)
-bitwise_or = library_function(logic.bitwise_or)
-bitwise_xor = library_function(logic.bitwise_xor)
+bitwise_and = library_function(with_out_and_where(logic.bitwise_and))
+bitwise_or = library_function(with_out_and_where(logic.bitwise_or))
+bitwise_xor = library_function(with_out_and_where(logic.bitwise_xor))
 bitwise_not = library_function(logic.bitwise_not)
 bitwise_invert = library_function(called("bitwise_invert", logic.bitwise_not))
 invert = library_function(called("invert", logic.bitwise_not))
@@ -220,8 +245,8 @@ sinc = library_function(transcendental.sinc, whole=True)
 
 # -- choosing --------------------------------------------------------------------------------------
 
-maximum = library_function(selection.maximum)
-minimum = library_function(selection.minimum)
+maximum = library_function(with_out_and_where(selection.maximum))
+minimum = library_function(with_out_and_where(selection.minimum))
 fmax = library_function(selection.fmax)
 fmin = library_function(selection.fmin)
 clip = library_function(selection.clip)

@@ -263,11 +263,16 @@ def convert_element_type(operand: ArrayLike, new_dtype: Any) -> Array:
     if isinstance(operand, (np.ndarray, np.generic)) and operand.dtype.kind in "iu" \
             and operand.dtype.itemsize == 8 and isinstance(new_dtype, np.dtype):
         operand = cast(np.asarray(operand), new_dtype)  # before its high bits are lost
-    old = aval_of(operand).dtype
-    if dtypes.is_complex(old) and dtypes.scalar_kind(new_dtype) in ("float", "int", "uint"):
-        warnings.warn("Casting complex values to real discards the imaginary part",
-                      np.exceptions.ComplexWarning, stacklevel=2)
+    if dtypes.is_complex(aval_of(operand).dtype):
+        warn_of_imaginary_part(new_dtype, stacklevel=3)
     return unchanged(convert(operand, new_dtype))
+
+
+def warn_of_imaginary_part(dtype: Any, stacklevel: int = 4) -> None:
+    """Warn, as NumPy does, unless complex numbers that become ``dtype`` stay complex."""
+    if not (dtypes.is_complex(dtype) or dtypes.is_extended(dtype)):
+        warnings.warn("Casting complex values to real discards the imaginary part",
+                      np.exceptions.ComplexWarning, stacklevel=stacklevel)
 
 
 def _known_number(value: Any, dtype: Any) -> Any:

@@ -26,7 +26,8 @@ from saem.ops.arithmetic import add, mul, sub
 from saem.ops.compare import eq
 from saem.ops.families import is_number, refused_dtype
 from saem.ops.linear import add_cotangents, broadcast_new_dim
-from saem.ops.maths import exp, log1p
+from saem.ops.maths import exp, log, log1p
+from saem.ops.numbers import complex, is_finite, real
 from saem.ops.numbers import max as larger
 from saem.ops.numbers import min as smaller
 from saem.ops.reduce import better_and_equal, highest, lowest
@@ -217,8 +218,23 @@ class CumMin(CumExtremum):
 
 
 def _logsumexp(x: np.ndarray, axis: int, dtype: Any) -> np.ndarray:
+    if dtypes.is_complex(x.dtype):
+        top = np.max(x.real, axis, keepdims=True, initial=0)
+        return top + np.log(np.cumsum(np.exp(x - top), axis))
     wide = x.astype(np.float32) if dtypes.itemsize_bits(x.dtype) < 32 else x
     return np.logaddexp.accumulate(wide, axis=axis)
+
+
+def _log_of_sum(x: Any, y: Any) -> Any:
+    """Return log(exp(x) + exp(y)) without overflow; of complex numbers the principal value."""
+    if dtypes.is_complex(aval_of(x).dtype):
+        top = larger(real(x), real(y))
+        top = select_n(is_finite(top), full_like(top, 0), top)
+        shift = complex(top, full_like(top, 0))
+        return add(shift, log(add(exp(sub(x, shift)), exp(sub(y, shift)))))
+    gap, larger_one = sub(x, y), larger(x, y)
+    summed = add(larger_one, log1p(exp(sub(smaller(x, y), larger_one))))
+    return select_n(eq(gap, gap), add(x, y), summed)
 
 
 @primitive("cumlogsumexp")
@@ -226,12 +242,14 @@ class CumLogSumExp(Cumulative):
     """The logarithm of the running sum of exponentials, without overflow."""
 
     numpy, initial = staticmethod(_logsumexp), staticmethod(lowest)
-    accepts, needs = staticmethod(dtypes.is_float), "floating"
+    accepts, needs = staticmethod(dtypes.is_inexact), "floating, complexfloating"
     axis: int
     reverse: bool = False
 
     def fold(self, ctx, a, b):
         scalar = ctx.avals[a]
+        if dtypes.is_complex(scalar.dtype):
+            return self.complex_fold(ctx, a, b)
 
         def write(op: str, *xs: str) -> str:
             return ctx.elementwise(f"stablehlo.{op}", *xs, out=scalar)
@@ -242,11 +260,25 @@ class CumLogSumExp(Cumulative):
         # Two equal infinities have no gap: their sum is the answer.
         return ctx.choose(ctx.compare("NE", gap, gap), write("add", a, b), summed)
 
+    def complex_fold(self, ctx: Any, a: str, b: str) -> str:
+        """Write log(exp(a) + exp(b)), with an imaginary part from -π to π."""
+        whole = ctx.avals[a]
+        part = ShapedArray((), dtypes.real_dtype(whole.dtype))
+        zero = ctx.constant(0, part)
+        x, y = (ctx.emit(f"stablehlo.real {v}", v, out=part) for v in (a, b))
+        top = ctx.elementwise("stablehlo.maximum", x, y, out=part)
+        finite = ctx.emit(f"stablehlo.is_finite {top}", top, out=ShapedArray((), np.dtype(bool)))
+        real_part = ctx.choose(finite, top, zero)
+        top = ctx.emit(f"stablehlo.complex {real_part}, {zero}", real_part, zero, out=whole)
+
+        def write(op: str, *xs: str) -> str:
+            return ctx.elementwise(f"stablehlo.{op}", *xs, out=whole)
+
+        terms = (write("exponential", write("subtract", v, top)) for v in (a, b))
+        return write("add", top, write("log", write("add", *terms)))
+
     def combine(self, x, y):
-        gap = sub(x[0], y[0])
-        larger_one = larger(x[0], y[0])
-        summed = add(larger_one, log1p(exp(sub(smaller(x[0], y[0]), larger_one))))
-        out = select_n(eq(gap, gap), add(x[0], y[0]), summed)
+        out = _log_of_sum(x[0], y[0])
         zero = full_like(out, 0)
 
         def weight(v: Any) -> Any:

@@ -59,7 +59,7 @@ class AccuracyMode(enum.Enum):
 class Tolerance(Record):
     """How exactly a function is wanted: absolute and relative error, units in the last place.
 
-    Raises: ValueError for a negative one.
+    Raises: ValueError for a negative one, or if none is given.
     """
 
     atol: float = 0.0
@@ -67,6 +67,9 @@ class Tolerance(Record):
     ulps: int = 0
 
     def __init__(self, atol: float = 0.0, rtol: float = 0.0, ulps: int = 0):
+        if not (atol or rtol or ulps):
+            raise ValueError("At least one of atol, rtol, or ulps must be set. "
+                             "As in Tolerance(rtol=1e-5).")
         if min(atol, rtol, ulps) < 0:
             raise ValueError("Tolerances must be non-negative. "
                              f"It got atol={atol}, rtol={rtol}, ulps={ulps}.")

@@ -555,7 +555,6 @@ def concatenate(operands: Sequence[Any], dimension: int) -> Array:
     Array([1, 2, 3], dtype=int32)
     """
     if len(operands) == 1:
-        Concatenate(dimension).typing(aval_of(operands[0]))
         return unchanged(operands[0])
     return bind(Concatenate(operator.index(dimension)), *operands)
 

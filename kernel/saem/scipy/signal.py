@@ -11,6 +11,7 @@ Source: Welch 1967; Allen and Rabiner 1977 (short-time Fourier transforms).
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -272,12 +273,16 @@ def window_of(name: Any, size: int, dtype: Any) -> Array:
 
 def _segment_sizes(nperseg: int | None, noverlap: int | None, nfft: int | None, length: int,
                    window: Any) -> tuple[int, int, int]:
+    asked = nperseg
     if nperseg is None:
         nperseg = 256 if isinstance(window, (str, tuple)) else len(window)
     nperseg = int(nperseg)
     if nperseg < 1:
         raise _refused("nperseg", "nperseg must be a positive integer", f"Got {nperseg}.")
     if nperseg > length:
+        if asked is not None:
+            warnings.warn(f"nperseg={nperseg} is greater than input_length={length}, using "
+                          f"nperseg={length}", UserWarning, stacklevel=3)
         nperseg = length
     nfft = nperseg if nfft is None else int(nfft)
     if nfft < nperseg:
@@ -288,6 +293,15 @@ def _segment_sizes(nperseg: int | None, noverlap: int | None, nfft: int | None, 
         raise _refused("noverlap", "noverlap must be less than nperseg.",
                        f"Got {noverlap} and {nperseg}.")
     return nperseg, noverlap, nfft
+
+
+def _is_onesided(asked: bool, *signals: Array) -> bool:
+    """Return whether spectra hold half of the frequencies: if ``asked``, of real signals."""
+    if asked and any(map(jnp.iscomplexobj, signals)):
+        warnings.warn("Input data is complex, switching to return_onesided=False", UserWarning,
+                      stacklevel=3)
+        return False
+    return asked
 
 
 def _segments(x: Array, size: int, step: int) -> Array:
@@ -343,7 +357,7 @@ def stft(x: Array, fs: ArrayLike = 1.0, window: str = "hann", nperseg: int = 256
     (x,) = promote_dtypes_inexact(array_argument("stft", x))
     if not x.size:
         return _nothing(x.shape, x, 3)
-    onesided = return_onesided and not jnp.iscomplexobj(x)
+    onesided = _is_onesided(return_onesided, x)
     x = jnp.moveaxis(x, axis, -1)
     size, overlap, nfft = _segment_sizes(nperseg, noverlap, nfft, x.shape[-1], window)
     step = size - overlap
@@ -389,7 +403,7 @@ def csd(x: Array, y: ArrayLike | None, fs: ArrayLike = 1.0, window: str = "hann"
     if x.ndim != y.ndim:
         raise _refused("csd.ranks", "the two arguments must have the same number of axes",
                        f"Got {x.shape} and {y.shape}.")
-    onesided = return_onesided and not jnp.iscomplexobj(x)
+    onesided = _is_onesided(return_onesided, x, y)
     x, y = (jnp.moveaxis(z, axis, -1) for z in (x, y))
     if not (x.size and y.size):
         shape = (*np.broadcast_shapes(x.shape[:-1], y.shape[:-1]), min(x.shape[-1], y.shape[-1]))

@@ -21,6 +21,7 @@ from saem.core.arguments import check_callable, documented, positions, wraps
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.hi_types import is_high
 from saem.core.refs import is_ref
+from saem.ops.convert import convert
 from saem.ops.linear import zeros_of
 from saem.transform.jvp import instantiate, jvp_flat
 from saem.transform.known_paths import gradient_flat
@@ -96,9 +97,7 @@ def jvp(fun: Callable, primals: Sequence[Any], tangents: Sequence[Any], has_aux:
         raise TypeError(
             "primal and tangent arguments to jax.jvp must have the same tree structure; primals "
             f"have tree structure {in_tree} whereas tangents have tree structure {tangent_tree}.")
-    for x, dx in zip(xs, dxs):
-        _check_tangent(aval_of(x), dx)
-    dxs = [dx if is_differentiable(aval_of(x)) else None for x, dx in zip(xs, dxs)]
+    dxs = [_as_tangent(aval_of(x), dx) for x, dx in zip(xs, dxs)]
     outs, out_tangents = jvp_flat(flat, xs, dxs, aux=flat.aux)
     result = (flat.out_tree.unflatten(outs),
               flat.out_tree.unflatten([as_array(instantiate(t, x)) if t is None else t
@@ -106,7 +105,11 @@ def jvp(fun: Callable, primals: Sequence[Any], tangents: Sequence[Any], has_aux:
     return (*result, flat.aux_value()) if has_aux else result
 
 
-def _check_tangent(aval: ShapedArray, tangent: Any) -> None:
+def _as_tangent(aval: ShapedArray, tangent: Any) -> Any:
+    """Return the tangent of a primal of type ``aval``, as weak as it; None for an integer's.
+
+    Raises: TypeError for another dtype; ValueError for another shape.
+    """
     wanted, got = aval.to_tangent_aval(), tangent_type(tangent)
     if got.dtype != wanted.dtype:
         raise TypeError(
@@ -118,6 +121,10 @@ def _check_tangent(aval: ShapedArray, tangent: Any) -> None:
         raise ValueError(
             f"jvp called with different primal and tangent shapes;Got primal shape {aval.shape} "
             f"and tangent shape as {got.shape}. A tangent has the shape of its primal.")
+    if not is_differentiable(aval):
+        return None
+    as_weak = aval_of(tangent).weak_type == aval.weak_type
+    return tangent if as_weak else convert(tangent, aval.dtype, aval.weak_type)
 
 
 def linearize(fun: Callable, *primals: Any, has_aux: bool = False):

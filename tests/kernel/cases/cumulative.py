@@ -18,7 +18,7 @@ CASES = [
     *(case(make(0), spec("c64[5]", "distinct"), differentiable=False) for make in (CumMax, CumMin)),
     *(case(make(0), spec("f32[4]", [1.0, 3.0, 3.0, 2.0]), differentiable=False)
       for make in (CumMax, CumMin)),
-    *each(CumLogSumExp(1), "f32", "bf16", "f16"),
+    *each(CumLogSumExp(1), "f32", "bf16", "f16", "c64"),
     *each(CumLogSumExp(0, True), "f32", shape="6"),
     case(CumLogSumExp(0), spec("f32[4]", [float("-inf"), float("-inf"), 1.0, 2.0]),
          differentiable=False),
