@@ -37,6 +37,8 @@ from recorded import Recorded
 ROOT = Path(__file__).resolve().parents[2]
 LENGTH = struct.Struct("<Q")
 FLOAT0 = np.dtype([("float0", np.void, 0)])
+# Linux lets a process have 65,530; each program that JAX keeps takes some, and then none compiles.
+MOST_MAPPINGS = 30_000
 
 
 # -- both halves: values as JSON with raw bytes beside it ------------------------------------------
@@ -229,6 +231,8 @@ class Oracle:
             reply = io.BytesIO()
             send(reply, *receive(process.stdout))
             self._recorded.keep(question, reply.getvalue())
+            if mappings(process.pid) > MOST_MAPPINGS:
+                self.close()  # the next question starts another
             return reply.getvalue()
 
     def _started(self) -> subprocess.Popen:
@@ -245,6 +249,14 @@ class Oracle:
                 env={**environment, "JAX_PLATFORMS": "cpu", "JAX_NUM_CPU_DEVICES": "8"},
             )
         return self._process
+
+
+def mappings(process: int) -> int:
+    """Return how many memory mappings a process has; 0 where the system does not say."""
+    try:
+        return Path(f"/proc/{process}/maps").read_bytes().count(b"\n")
+    except OSError:
+        return 0
 
 
 def find_python() -> tuple[str | None, str]:
