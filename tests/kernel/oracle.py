@@ -37,7 +37,7 @@ from recorded import Recorded
 ROOT = Path(__file__).resolve().parents[2]
 LENGTH = struct.Struct("<Q")
 FLOAT0 = np.dtype([("float0", np.void, 0)])
-# Linux lets a process have 65,530; each program that JAX keeps takes some, and then none compiles.
+# So many memory mappings may JAX's process have and go on.
 MOST_MAPPINGS = 30_000
 
 
@@ -228,11 +228,12 @@ class Oracle:
             process = self._started()
             process.stdin.write(question)
             process.stdin.flush()
-            reply = io.BytesIO()
-            send(reply, *receive(process.stdout))
-            self._recorded.keep(question, reply.getvalue())
-            if mappings(process.pid) > MOST_MAPPINGS:
+            message, blobs = receive(process.stdout)
+            if message.pop("spent"):
                 self.close()  # the next question starts another
+            reply = io.BytesIO()
+            send(reply, message, blobs)
+            self._recorded.keep(question, reply.getvalue())
             return reply.getvalue()
 
     def _started(self) -> subprocess.Popen:
@@ -249,14 +250,6 @@ class Oracle:
                 env={**environment, "JAX_PLATFORMS": "cpu", "JAX_NUM_CPU_DEVICES": "8"},
             )
         return self._process
-
-
-def mappings(process: int) -> int:
-    """Return how many memory mappings a process has; 0 where the system does not say."""
-    try:
-        return Path(f"/proc/{process}/maps").read_bytes().count(b"\n")
-    except OSError:
-        return 0
 
 
 def find_python() -> tuple[str | None, str]:
@@ -320,6 +313,23 @@ def _result_of(source: str, names: dict[str, Any]) -> Any:
     return eval(code, names)
 
 
+def spent() -> bool:
+    """Return whether what this process did disturbs further questions.
+
+    A callback that failed on several devices makes each later ``effects_barrier`` of JAX fail, and
+    Linux lets a process have 65,530 memory mappings, of which each compiled program takes some.
+    """
+    import jax  # noqa: PLC0415 - the server's import: the client must not have jax
+
+    try:
+        jax.effects_barrier()
+        return Path("/proc/self/maps").read_bytes().count(b"\n") > MOST_MAPPINGS
+    except OSError:
+        return False  # this system does not list mappings
+    except Exception:
+        return True
+
+
 def serve() -> None:
     """Answer questions from stdin on stdout until stdin ends."""
     stdin, stdout = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
@@ -329,7 +339,8 @@ def serve() -> None:
             message, blobs = receive(stdin)
         except EOFError:
             return
-        send(stdout, *answer(message, blobs))
+        reply, blobs = answer(message, blobs)
+        send(stdout, {**reply, "spent": spent()}, blobs)
 
 
 if __name__ == "__main__":

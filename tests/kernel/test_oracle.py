@@ -78,6 +78,14 @@ def test_statements_and_jaxprs(jax_oracle):
     assert "sin a" in text
 
 
+def test_a_failed_callback_disturbs_no_later_question(jax_oracle):
+    jax_oracle.run("""
+        def fail(x): raise ValueError("no")
+        result = str(jax.pmap(lambda x: jax.debug.callback(fail, x))(jnp.arange(2.)))
+        """)
+    assert jax_oracle.run("jax.effects_barrier()").value is None
+
+
 def test_objects_are_refused():
     with pytest.raises(TypeError, match="cannot send"):
         oracle.encode(object(), [])
