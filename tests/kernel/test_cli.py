@@ -306,6 +306,15 @@ def test_the_doctor_names_what_is_missing(monkeypatch):
     assert "pip" in result.output
 
 
+def test_the_doctor_knows_a_list_of_fonts_that_is_older_than_the_font(monkeypatch):
+    fonts = pytest.importorskip("matplotlib.font_manager")
+    monkeypatch.setattr(fonts.fontManager, "ttflist", [])
+    monkeypatch.setattr(fonts, "findSystemFonts", lambda: ["/fonts/NanumGothic.ttf"])
+    assert "delete" in doctor._korean_font().cure
+    monkeypatch.setattr(fonts, "findSystemFonts", lambda: [])
+    assert "fonts-nanum" in doctor._korean_font().cure
+
+
 @pytest.mark.skipif(os.name == "nt", reason="signals work differently there")
 def test_a_stopped_command_leaves_no_server_behind(tmp_path):
     code = (

@@ -124,13 +124,21 @@ def _graphviz() -> Finding:
     )
 
 
+def is_korean(font: str) -> bool:
+    """Return whether a font, by its name or its file, is one that lessons draw Korean with."""
+    return any(part in font for part in ("Nanum", "CJK KR", "NotoSansCJK"))
+
+
 def _korean_font() -> Finding:
     if importlib.util.find_spec("matplotlib") is None:
         return Finding("Korean font", "unknown without matplotlib", "pip install 'saem[lens]'")
-    fonts = importlib.import_module("matplotlib.font_manager").fontManager.ttflist
-    names = sorted({font.name for font in fonts if "Nanum" in font.name or "CJK KR" in font.name})
+    manager = importlib.import_module("matplotlib.font_manager")
+    names = sorted({font.name for font in manager.fontManager.ttflist if is_korean(font.name)})
     if names:
         return Finding("Korean font", ", ".join(names[:3]))
+    if any(map(is_korean, manager.findSystemFonts())):
+        return Finding("Korean font", "installed after matplotlib made its list of fonts",
+                       f"delete {importlib.import_module('matplotlib').get_cachedir()}/fontlist-*")
     return Finding(
         "Korean font", "none found for plots", "apt-get install fonts-nanum, or install NanumGothic"
     )
