@@ -146,7 +146,7 @@ def test_a_missing_module_gives_its_reason():
     """).splitlines() == [
         "No module named 'jax.experimental.jax2tf': Saem does not offer it. module "
         "'jax.experimental' has no attribute 'jax2tf'. Instead: write StableHLO with jax.export.",
-        "No module named 'jax.nonsense': Saem does not offer it. module 'saem' has no attribute "
+        "No module named 'jax.nonsense': Saem does not offer it. module 'jax' has no attribute "
         "'nonsense'",
         "Saem does not offer jax._src.mesh: private modules of JAX are no interface. The few names "
         "that widely used libraries need are listed in saem.dropin.private_names; if a library "

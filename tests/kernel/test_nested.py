@@ -198,7 +198,8 @@ PROGRAMS = {
     "remat2": saem.checkpoint(jnp.sin, prevent_cse=(True,)),
     "custom_jvp_call": ruled,
     "shard_map": lambda x: saem.shard_map(
-        jnp.sin, mesh=saem.make_mesh((1,), ("i",)), in_specs=saem.sharding.PartitionSpec("i"),
+        jnp.sin, mesh=saem.make_mesh((1,), ("i",), axis_types=(saem.sharding.AxisType.Auto,)),
+        in_specs=saem.sharding.PartitionSpec("i"),
         out_specs=saem.sharding.PartitionSpec("i"))(x),
 }
 

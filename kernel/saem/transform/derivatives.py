@@ -123,6 +123,8 @@ def _as_tangent(aval: ShapedArray, tangent: Any) -> Any:
             f"and tangent shape as {got.shape}. A tangent has the shape of its primal.")
     if not is_differentiable(aval):
         return None
+    if is_ref(aval):
+        return tangent
     as_weak = aval_of(tangent).weak_type == aval.weak_type
     return tangent if as_weak else convert(tangent, aval.dtype, aval.weak_type)
 
