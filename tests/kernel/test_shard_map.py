@@ -11,7 +11,7 @@ import re
 
 import numpy as np
 import pytest
-from both import same, same_error
+from both import same, same_error, source_of
 
 import saem as jax
 from saem import lax
@@ -550,3 +550,25 @@ def test_results_have_the_shardings_that_were_asked_for(jax_oracle):
         return seen
 
     same(jax_oracle, program)
+
+
+def made_like():
+    """Return the types of what is made like a value that varies, and without one."""
+    P = jax.sharding.PartitionSpec
+    mesh = jax.make_mesh((2,), ("i",), devices=jax.devices()[:2],
+                         axis_types=(jax.sharding.AxisType.Auto,))
+    types = []
+
+    def body(b):
+        made = (jnp.zeros_like(b), jnp.ones_like(b, dtype="int32"), jnp.full_like(b, b[0]),
+                jnp.empty_like(b), jnp.zeros_like(b, shape=(3,)), jax.lax.full_like(b, 1.0),
+                jnp.imag(b), jnp.isreal(b), jnp.zeros(b.shape), jnp.nan_to_num(b))
+        types.extend(str(jax.typeof(x)) for x in made)
+        return b
+
+    jax.make_jaxpr(jax.shard_map(body, mesh=mesh, in_specs=P("i"), out_specs=P("i")))(jnp.ones(4))
+    return types
+
+
+def test_what_is_made_like_a_varying_value_varies(jax_oracle):
+    assert made_like() == jax_oracle.run(source_of(made_like)).value

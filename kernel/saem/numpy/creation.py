@@ -40,6 +40,7 @@ from saem.ops import compare
 from saem.ops import shape as shaping
 from saem.ops.convert import cast, convert
 from saem.ops.convert import copy as copy_array
+from saem.ops.linear import varying_as
 from saem.ops.reshard import reshard_to
 from saem.placement.meshes import mesh_context
 from saem.placement.shardings import named_sharding
@@ -578,7 +579,7 @@ def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any, sh
         return full_placed(shape, value, device, sharding, own)
     if device is None and sharding is None and not aval_of(value).shape and not weak:
         device = shaping.place_like_that_of(a, shape)
-    return placed(_spread(shape, value), device, sharding)
+    return varying_as(placed(_spread(shape, value), device, sharding), aval)
 
 
 # -- counting --------------------------------------------------------------------------------------

@@ -509,6 +509,14 @@ def zeros_of(aval: ShapedArray) -> Any:
     return zeros
 
 
+def varying_as(x: Any, aval: ShapedArray) -> Any:
+    """Return ``x`` made to vary along the mesh axes along which a value of ``aval`` does."""
+    if aval.placement is None:
+        return x
+    missing = aval.vma - aval_of(x).vma
+    return bind(registry["pvary"](tuple(sorted(missing, key=str))), x) if missing else x
+
+
 def ones_of(aval: ShapedArray) -> Any:
     """Return ones of ``aval``."""
     return full(aval, 1)

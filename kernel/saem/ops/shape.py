@@ -38,6 +38,7 @@ from saem.ops.linear import (
     shift_axes,
     stacked,
     unchanged,
+    varying_as,
     zeros_of,
 )
 from saem.placement.meshes import Mesh
@@ -684,7 +685,8 @@ def full_like(x: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None,
               shape: Sequence[int] | None = None, sharding: Any = None) -> Array:
     """Return an array like ``x`` in all that is not given, filled with ``fill_value``.
 
-    Like a weak array it is weak, and then lies on the default device.
+    Like a weak array it is weak, and then lies on the default device.  Inside ``shard_map`` it
+    varies along the mesh axes along which ``x`` does.
 
     >>> lax.full_like(jnp.array([1., 2.]), 7)
     Array([7., 7.], dtype=float32)
@@ -697,8 +699,8 @@ def full_like(x: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None,
     if dtype is sharding is None and aval.weak_type:
         filled = scalar_as(fill_value, aval.dtype)
         if isinstance(filled, np.generic):
-            return full(shape, filled.item())
+            return varying_as(full(shape, filled.item()), aval)
     sharding = place_like_that_of(x, shape) if sharding is None else sharding
     dtype = aval.dtype if dtype is None else dtypes.canonicalize(dtype, explicit=True,
                                                                  where="full_like")
-    return full(shape, fill_value, dtype, sharding=sharding)
+    return varying_as(full(shape, fill_value, dtype, sharding=sharding), aval)
