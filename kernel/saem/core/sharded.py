@@ -184,7 +184,7 @@ class Case:
         found = entries_on(self.sharding, self.specs[number], self.avals[number].sums)
         return type(found)(self.mesh.abstract_mesh, found.spec)
 
-    def alike(self, *numbers: int) -> bool:
+    def same_specs(self, *numbers: int) -> bool:
         """Return whether operands have one sharding and are unreduced along the same axes."""
         first = self.avals[numbers[0]]
         return all(same_sharding(first, self.avals[n]) for n in numbers[1:])

@@ -66,7 +66,7 @@ def device_put(self: Any, case: Case) -> Any:
 
 def select_n(self: Any, case: Case) -> Any:
     which, *cases = case.specs
-    if not case.alike(*range(1, len(case.avals))):
+    if not case.same_specs(*range(1, len(case.avals))):
         shown = [case.shown(n + 1) for n in range(len(cases))]
         raise case.refuse(1, f"select cases must have the same shardings, got {shown}.",
                           "Reshard one of them as the other is sharded.")
@@ -189,7 +189,7 @@ def divided(entry: Any, sizes: Sequence[int], mesh: dict) -> list[Any] | None:
 
 
 def concatenate(self: Any, case: Case) -> Any:
-    if not case.alike(*range(len(case.specs))):
+    if not case.same_specs(*range(len(case.specs))):
         shown = ", ".join(str(case.shown(n)) for n in range(len(case.specs)))
         raise case.refuse(1, f"All operands should have the same sharding. Got shardings {shown}",
                           "Reshard them to one sharding first.")
@@ -262,7 +262,7 @@ def split(self: Any, case: Case) -> Any:
 
 
 def dynamic_update_slice(self: Any, case: Case) -> Any:
-    if not case.alike(0, 1):
+    if not case.same_specs(0, 1):
         shown = [a.str_short() for a in case.avals[:2]]
         raise case.refuse(
             1, "dynamic_update_slice operand sharding must be equal to update sharding, got "

@@ -103,7 +103,7 @@ def together(case: SumsCase) -> frozenset:
                 3, "Inputs cannot be sharded/varying on the same axes that another input is "
                 "reduced on. Reshard the input which is reduced to be sharded on the mesh axes it "
                 "is reduced on via `jax.sharding.reshard(inp, jax.P(...))`. Got input type: "
-                f"{aval.str_short()} and reduced spec: {reduced}", "Then both are sharded alike.")
+                f"{aval.str_short()} and reduced spec: {reduced}", "Then both have one sharding.")
         if not reduced <= sums.unreduced:
             raise case.refuse(
                 4, "Inputs cannot be replicated on the same axes that another input is reduced "
@@ -119,7 +119,7 @@ def axes_along(aval: ShapedArray) -> frozenset:
 
 
 def add(self: Any, case: SumsCase) -> Any:
-    """A sum of addends are addends of the sum, if both operands are unreduced alike."""
+    """A sum of addends is addends of the sum, if both are unreduced along the same axes."""
     reduced = together(case)
     left, right = [s.unreduced for s in case.given]
     if left and right and left != right:
@@ -154,11 +154,11 @@ def mul(self: Any, case: SumsCase) -> Any:
     return Sums(left | right, reduced - left - right)
 
 
-# -- several operands, alike -----------------------------------------------------------------------
+# -- several operands with the same specs ----------------------------------------------------------
 
 
 def select_n(self: Any, case: SumsCase) -> Any:
-    """As the cases, which the rule on shardings has found alike."""
+    """As the cases, which the rule on shardings has found to be equal."""
     return case.given[1]
 
 
