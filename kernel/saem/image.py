@@ -100,12 +100,12 @@ def weights(size: int, out_size: int, scale: Any, translation: Any, kernel: Call
             antialias: bool, dtype: Any) -> Array:
     """Return the matrix [size, out_size] of one axis, computed in float32 at least."""
     out_dtype, dtype = dtype, product_dtype(dtype, np.dtype("float32"))
-    step = 1 / jnp.asarray(scale, dtype)
+    step, translation = 1 / jnp.asarray(scale, dtype), jnp.asarray(translation, dtype)
     # Where the image shrinks a kernel that reaches over one pixel would leave pixels out.
     width = jnp.maximum(step, 1) if antialias else jnp.ones((), dtype)
     at = (jnp.arange(out_size, dtype=dtype) + 0.5) * step - translation * step - 0.5
     at = at[None]
-    distance = jnp.abs(at - jnp.arange(size, dtype=dtype)[:, None]) / width
+    distance = jnp.abs(at - jnp.arange(size, dtype=dtype)[:, None]).astype(dtype) / width
     found = kernel(distance)
     total = jnp.sum(found, 0, keepdims=True)
     found = jnp.where(jnp.abs(total) > 1000 * float(finfo(np.float32).eps),

@@ -105,12 +105,26 @@ def test_rows_are_weak_and_committed_as_their_array():
     assert not any(row.committed for row in jnp.arange(20))
 
 
-def test_rows_of_a_sharded_array_lie_where_their_index_puts_them():
-    mesh = jax.make_mesh((4, 2), ("x", "y"), axis_types=(jax.sharding.AxisType.Auto,) * 2)
-    for spec in (jax.P("x", "y"), jax.P(None, "y"), jax.P("x"), jax.P()):
+@pytest.mark.parametrize("kind", ["Auto", "Explicit"])
+def test_rows_of_a_divided_array_lie_on_one_device(kind):
+    axis_types = (getattr(jax.sharding.AxisType, kind),) * 2
+    mesh = jax.make_mesh((4, 2), ("x", "y"), axis_types=axis_types)
+    for spec in (jax.P("x", "y"), jax.P(None, "y"), jax.P("x")):
         x = jax.device_put(np.arange(64.).reshape(8, 8), jax.NamedSharding(mesh, spec))
-        for i, row in enumerate(x):
-            assert row.sharding == x[i].sharding and row.tolist() == list(range(8 * i, 8 * i + 8))
+        rows = list(x)
+        assert [row.tolist() for row in rows] == np.arange(64.).reshape(8, 8).tolist()
+        assert {(*row.devices(), row.committed) for row in rows} == {(jax.devices()[0], False)}
+    whole = jax.device_put(np.arange(8.).reshape(4, 2), jax.NamedSharding(mesh, jax.P()))
+    assert all(row.sharding.is_equivalent_to(whole[i].sharding, 1) and row.committed
+               for i, row in enumerate(whole))
+
+
+def test_an_array_on_several_devices_is_not_handed_over():
+    x = jax.device_put(np.arange(4.), jax.NamedSharding(jax.make_mesh((2,), ("i",)), jax.P("i")))
+    for hand_over in (x.__dlpack__, x.__dlpack_device__, lambda: np.from_dlpack(x),
+                      lambda: jnp.from_dlpack(x), lambda: jax.dlpack.from_dlpack(x)):
+        with pytest.raises(BufferError, match="one device"):
+            hand_over()
 
 
 def test_an_iterator_ends_where_its_array_is_deleted_before_it():

@@ -143,12 +143,19 @@ def rebuild(value: np.ndarray, weak_type: bool) -> Any:
 
 def capsule(x: Any, *, stream: Any = None, max_version: Any = None, dl_device: Any = None,
             copy: bool | None = None) -> Any:
-    """Return the DLPack capsule that shares the memory of ``x``."""
+    """Return the DLPack capsule that shares the memory of ``x``.
+
+    Raises: BufferError for an array on several devices.
+    """
+    capsule_device(x)
     return _jaxlib.buffer_to_dlpack_managed_tensor(x)
 
 
 def capsule_device(x: Any) -> tuple[int, int]:
-    """Return DLPack's (device type, number): 1 is the CPU, 2 CUDA."""
+    """Return DLPack's (device type, number): 1 is the CPU, 2 CUDA.
+
+    Raises: BufferError for an array on several devices.
+    """
     device = device_of(x)
     if device is None:
         raise BufferError("DLPack hands over arrays on one device; this one lies on several. "

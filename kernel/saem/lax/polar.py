@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from saem.core import dtypes, errors
-from saem.core.avals import aval_of
 from saem.jit.library import library_function
 from saem.linalg.algebra import above, adjoint, eye, matmul, symmetrized
 from saem.linalg.cholesky import cholesky
@@ -56,21 +55,19 @@ def plan(eps: float) -> list[tuple[float, float, float]]:
 
 def by_qr(u: Any, a: float, b: float, c: float) -> Any:
     """Return the step where c is large: by a QR decomposition, which is stable."""
-    real = np.dtype(dtypes.real_dtype(aval_of(u).dtype)).type
     m, n = u.shape
-    q, _ = qr(above(u * real(math.sqrt(c)), eye((n, n), u.dtype)), full_matrices=False)
+    q, _ = qr(above(u * math.sqrt(c), eye((n, n), u.dtype)), full_matrices=False)
     product = matmul(q[:m], adjoint(q[m:]))
-    return u * real(b / c) + product * real((a - b / c) / math.sqrt(c))
+    return u * (b / c) + product * ((a - b / c) / math.sqrt(c))
 
 
 def by_cholesky(u: Any, a: float, b: float, c: float) -> Any:
     """Return the step by a Cholesky decomposition of 1 + c uᴴ u."""
-    real = np.dtype(dtypes.real_dtype(aval_of(u).dtype)).type
-    z = matmul(adjoint(u), u) * real(c) + eye((u.shape[1],) * 2, u.dtype)
+    z = matmul(adjoint(u), u) * c + eye((u.shape[1],) * 2, u.dtype)
     low = cholesky(z, symmetrize_input=False)
     y = triangular_solve(low, adjoint(u), left_side=True, lower=True)
     y = triangular_solve(low, y, left_side=True, lower=True, transpose_a=True, conjugate_a=True)
-    return u * real(b / c) + adjoint(y) * real(a - b / c)
+    return u * (b / c) + adjoint(y) * (a - b / c)
 
 
 def qdwh(x: Any, *, is_hermitian: bool = False, max_iterations: int | None = None,
@@ -111,7 +108,7 @@ def qdwh(x: Any, *, is_hermitian: bool = False, max_iterations: int | None = Non
 
 @library_function(static_argnames=("most", "eps", "hermitian"), whole=True)
 def _qdwh(x: Any, m: Any, n: Any, most: int, eps: float, hermitian: bool) -> tuple:
-    rows, columns = np.arange(x.shape[0])[:, None], np.arange(x.shape[1])
+    rows, columns = np.arange(x.shape[0])[:, None], np.arange(x.shape[1])[None]
     x = where((rows < m) & (columns < n), x, 0)
     real = np.dtype(dtypes.real_dtype(x.dtype)).type
     size = abs(x)
@@ -138,6 +135,6 @@ def _qdwh(x: Any, m: Any, n: Any, most: int, eps: float, hermitian: bool) -> tup
         return count + 1, new, far
 
     count, u, moving = while_loop(unfinished, step, (np.int32(len(steps)), u, np.True_))
-    u = u * real(1.5) - matmul(u, matmul(adjoint(u), u)) * real(0.5)  # one step of Newton's
+    u = u * 1.5 - matmul(u, matmul(adjoint(u), u)) * 0.5  # one step of Newton's
     h = symmetrized(matmul(adjoint(u), x))
     return u, h, convert(count, np.dtype(np.int32), weak_type=True), ~moving

@@ -65,9 +65,9 @@ def _visible(queries: int, keys: int, is_causal: bool, window: tuple[int, int] |
         left, right = window
         masks.append(jnp.asarray((j + left >= i) & (j <= i + right))[None, None])
     if query_lengths is not None:
-        masks.append((i < query_lengths[:, None, None])[:, None])
+        masks.append((i[None] < query_lengths[:, None, None])[:, None])
     if key_lengths is not None:
-        masks.append((j < key_lengths[:, None, None])[:, None])
+        masks.append((j[None] < key_lengths[:, None, None])[:, None])
     return masks
 
 

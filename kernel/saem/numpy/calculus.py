@@ -204,7 +204,7 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0,
         y, x = promote_dtypes_inexact(y, as_array(x))
         widths = diff(x) if x.ndim == 1 else moveaxis(diff(x, axis=axis), axis, -1)
     else:
-        y, widths = promote_dtypes_inexact(y, as_array(dx))
+        y, widths = promote_dtypes_inexact(*promote_dtypes_inexact(y), as_array(dx))
     rows = moveaxis(y, axis, -1)
     size = rows.shape[-1]
     if x is None and not widths.ndim and size:  # each inner value counts twice

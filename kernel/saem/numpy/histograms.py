@@ -245,8 +245,10 @@ def _histogramdd(sample: Any, edges: list[Any], weights: Any, density: bool) -> 
     counts = scatter_update(zeros, places, weights, "add")
     counts = getitem(counts, (slice(1, -1),) * len(edges))
     if density:
+        if not dtypes.is_inexact(counts.dtype):
+            counts = counts.astype(edges[0].dtype)
         everything = total(counts)
         for i, e in enumerate(edges):
             counts = divide(counts, broadcast_in_dim(diff(e), counts.shape, (i,)))
-        counts = divide(counts, everything)
+        counts = divide(counts, everything.astype(counts.dtype))
     return counts

@@ -24,6 +24,7 @@ from saem.core.dimensions import as_size
 from saem.core.trace import Tracer, concrete_or_none, is_concrete
 from saem.jit.library import library_function
 from saem.numpy.axes import array_argument, as_array, numbers_may_be_arrays, refuse_out
+from saem.numpy.creation import asarray
 from saem.numpy.indexing import getitem, scatter_update
 from saem.numpy.manipulation import atleast_1d, atleast_2d, atleast_3d, broadcast_to, ravel
 from saem.numpy.promote import check_arraylike, convert_value, promote_dtypes, scalar
@@ -400,12 +401,15 @@ def _rows(x: Any, start: Any) -> list[Any]:
 def iterate(x: Any) -> Any:
     """Return an iterator over the rows of the array ``x``.
 
+    The rows of an array that is divided among devices are read here: none of them may be on one.
     Raises: TypeError for a scalar.
     """
     shape = x.aval.shape
     if not shape:
         raise TypeError("iteration over a 0-d array")
     count = shape[0]
+    if device_of(x) is None and not x.is_fully_replicated:
+        return map(asarray, np.asarray(x))
     if count <= 1 or math.prod(shape[1:]) > LARGE_ROW or device_of(x) is None:
         return (x[i] for i in range(count))
     if count <= ROWS or config.staging.value:

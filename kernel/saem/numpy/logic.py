@@ -21,13 +21,14 @@ from saem.jit.library import library_function
 from saem.numpy.creation import array
 from saem.numpy.promote import (
     as_value,
-    broadcast_shapes,
+    broadcast_together,
     check_arraylike,
     dtype_of,
     is_boolean,
     like,
     promote_args,
     promote_args_numeric,
+    promote_dtypes,
 )
 from saem.ops import compare, numbers, select
 from saem.ops.compare import And, Eq, Ge, Gt, Le, Lt, Ne, Not, Or, Xor
@@ -285,7 +286,7 @@ def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
     """
     x, y = array(a1, copy=False), array(a2, copy=False)
     try:
-        broadcast_shapes(aval_of(x).shape, aval_of(y).shape)
+        x, y = broadcast_together(*promote_dtypes(x, y))
     except errors.ShapeError:
         return array(False)
     return _all_equal(x, y)

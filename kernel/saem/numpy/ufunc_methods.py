@@ -103,10 +103,10 @@ def reduce(function: Any, a: Any, axis: Any = 0, dtype: Any = None, out: None = 
     special = REDUCTIONS.get(name)
     if special is not None and getattr(function, "special", False):
         if special in (reductions.all, reductions.any):
-            out = special(a, axis, keepdims=keepdims, where=where)
+            truth = special(a, axis, keepdims=keepdims, where=where)
             if initial is not None:
-                out = function(out, initial)
-            return out if dtype is None else convert_value(out, _whole(name, dtype), False)
+                truth = function(truth, convert_value(initial, truth.dtype, False))
+            return truth if dtype is None else convert_value(truth, _whole(name, dtype), False)
         extra = {"initial": initial}
         if dtype is not None:
             a = convert_value(array_argument(name, a), reductions.requested_dtype(name, dtype),
@@ -205,7 +205,7 @@ def accumulate(function: Any, a: Any, axis: Any = 0, dtype: Any = None, out: Non
     axis = canonical_axis(axis, a.ndim)
     wanted = function_dtype(function, a, a) if dtype is None else \
         reductions.requested_dtype(name, dtype)
-    rows = moveaxis(a if name.startswith("logical") else convert_value(a, wanted, False), axis, 0)
+    rows = moveaxis(convert_value(a, wanted, False), axis, 0)
     if not rows.shape[0]:
         return convert_value(a, wanted, False)
     first = convert_value(getitem(rows, 0), wanted, False)
@@ -303,6 +303,7 @@ def reduceat(function: Any, a: Any, indices: Any, axis: int = 0, dtype: Any = No
     def step(total: Any, pair: Any) -> Any:
         place, row = pair
         reached = compare.bitwise_and(compare.lt(indices, place), compare.lt(place, stops))
+        row = broadcast_to(shape.expand_dims(row, (0,)), total.shape)
         new = convert_value(function(total, row), a.dtype, False)
         return if_else(shape.reshape(reached, (*reached.shape, *inside)), new, total), None
 

@@ -90,7 +90,7 @@ def standard(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return unit_interval(key, shape, dtype, number(0, dtype), number(1, dtype))
 
 
-_standard = takes_any_key(2, same_rounding=True)(standard)
+_standard = takes_any_key(2, same_rounding=True, called="uniform")(standard)
 
 
 @takes_any_key(2, same_rounding=True)
@@ -211,7 +211,7 @@ def coins(key: Any, shape: tuple[int, ...], mode: str, p: Any) -> Any:
     return lax.lt(fine, lax.sub(p, first))
 
 
-_coins = takes_any_key(2, same_rounding=True)(coins)
+_coins = takes_any_key(2, same_rounding=True, called="bernoulli")(coins)
 
 
 def bernoulli(key: ArrayLike, p: ArrayLike = 0.5, shape: Shape | None = None, mode: str = "low", *,
@@ -257,7 +257,7 @@ def signs(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return lax.convert_element_type(found, dtype)
 
 
-_rademacher = takes_any_key(2)(signs)
+_rademacher = takes_any_key(2, called="rademacher")(signs)
 
 
 def rademacher(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,

@@ -70,7 +70,7 @@ def standard_normal(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return lax.mul(number(np.sqrt(2), dtype), lax.erf_inv(even))
 
 
-_normal = takes_any_key(2, same_rounding=True)(standard_normal)
+_normal = takes_any_key(2, same_rounding=True, called="normal")(standard_normal)
 
 
 def normal(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
@@ -147,7 +147,7 @@ def standard_maxwell(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return lax.sqrt(lax.reduce_sum(lax.mul(corners, corners), (len(shape),)))
 
 
-_maxwell = takes_any_key(2)(standard_maxwell)
+_maxwell = takes_any_key(2, called="maxwell")(standard_maxwell)
 
 
 def maxwell(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
@@ -192,7 +192,7 @@ def standard_exponential(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return lax.neg(lax.log1p(lax.neg(standard(key, shape, dtype))))
 
 
-_exponential = takes_any_key(2)(standard_exponential)
+_exponential = takes_any_key(2, called="exponential")(standard_exponential)
 
 
 def exponential(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
@@ -268,7 +268,7 @@ def standard_gumbel(key: Any, shape: tuple[int, ...], dtype: Any, mode: str) -> 
     return lax.neg(lax.log(lax.neg(lax.log1p(lax.neg(even)))))
 
 
-_gumbel = takes_any_key(3)(standard_gumbel)
+_gumbel = takes_any_key(3, called="gumbel")(standard_gumbel)
 
 
 def gumbel(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None,

@@ -68,7 +68,7 @@ def shuffled(key: Any, x: Any, axis: int) -> Any:
     return x
 
 
-@takes_any_key(2)
+@takes_any_key(2, called="permutation")
 def _permuted_range(key, n, dtype):
     return shuffled(key, lax.iota(dtype, n), 0)
 

@@ -177,7 +177,7 @@ def gammas(key: Any, shape: tuple[int, ...], dtype: Any, log_space: bool, alpha:
     return bind(RandomGamma(log_space, config.threefry_partitionable.value), key, alpha)
 
 
-_gamma = takes_any_key(3)(gammas)
+_gamma = takes_any_key(3, called="gamma")(gammas)
 
 
 def gamma(key: ArrayLike, a: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None,
@@ -272,7 +272,7 @@ def chisquares(key: Any, shape: tuple[int, ...], dtype: Any, df: Any) -> Any:
     return lax.exp(gammas(key, shape, dtype, True, half)) * number(2, dtype)
 
 
-_chisquare = takes_any_key(2)(chisquares)
+_chisquare = takes_any_key(2, called="chisquare")(chisquares)
 
 
 def chisquare(key: ArrayLike, df: ArrayLike, shape: Shape | None = None,

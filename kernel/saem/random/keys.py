@@ -169,13 +169,15 @@ def _held(keys: Any) -> Any:
             f"dtype attributes. Got {keys}", advice="Make a key with jax.random.key(seed).")
     if isinstance(aval_of(keys).dtype, KeyDType):
         return keys
-    return random_wrap(keys, raw_generator())
+    held = random_wrap(keys, generator())
+    check_raw_keys_allowed()
+    return held
 
 
-def raw_generator() -> Generator:
-    """Return the generator that old-style keys are of.
+def check_raw_keys_allowed() -> None:
+    """Refuse old-style keys, or warn of them, where the setting ``legacy_prng_key`` says so.
 
-    Raises: ValueError if the setting ``legacy_prng_key`` refuses them.
+    Raises: ValueError.
     """
     if config.legacy_prng_key.value != "allow":
         sentence = ("Legacy uint32 key array passed as key to jax.random function. Please create "
@@ -184,7 +186,6 @@ def raw_generator() -> Generator:
         if config.legacy_prng_key.value == "error":
             raise errors.explained(errors.ArgumentError, "key.legacy", sentence, advice=advice)
         warnings.warn(f"{sentence} {advice}", UserWarning, stacklevel=dtypes.depth_of_caller())
-    return generator()
 
 
 def is_typed(keys: Any) -> bool:
@@ -300,9 +301,11 @@ def takes_any_key(statics: int = 0, gives_keys: bool = False, same_rounding: boo
                     or any(map(is_tracer, (key, *args)))):
                 return sampler.on_typed_key(key, *args)
             typed = type(key) is PRNGKeyArray
-            words, impl = (key._base, key.dtype.impl) if typed else (key, raw_generator())
+            words, impl = (key._base, key.dtype.impl) if typed else (key, generator())
             if type(words) is not ArrayImpl or words.aval.shape != impl.key_shape:
                 _single(sampler.name, key)
+            if not typed:
+                check_raw_keys_allowed()
             out = (compiled.get(impl.name) or sampler.compile(impl))(words, *args)
             return PRNGKeyArray(out, key.dtype) if gives_keys and typed else out
 

@@ -121,5 +121,5 @@ def orthogonal(key: ArrayLike, n: int, shape: Shape = (), dtype: DTypeLike | Non
 def _orthogonal(key, shape, dtype, n, m):
     q, r = linalg.qr(standard_normal(key, (*shape, max(n, m), min(n, m)), dtype))
     d = jnp.diagonal(r, axis1=-2, axis2=-1)
-    x = q * jnp.expand_dims(d / jnp.abs(d), -2).astype(dtype)
+    x = q * jnp.expand_dims(d / jnp.abs(d).astype(dtype), -2)
     return jnp.matrix_transpose(x) if n < m else x

@@ -62,11 +62,16 @@ def _resized(x: Any, axis: int, n: int) -> Any:
     return pad(x, aval_of(x).dtype.type(0), more) if have < n else x
 
 
-def _scales(n: int, dtype: Any) -> np.ndarray:
-    """Return by what the values of the transform are divided for it to be orthonormal."""
+def _along_last(values: np.ndarray, x: Any) -> np.ndarray:
+    """Return the vector ``values`` along the last of as many axes as ``x`` has."""
+    return values.reshape((1,) * (x.ndim - 1) + values.shape)
+
+
+def _scales(n: int, x: Any) -> np.ndarray:
+    """Return by what the values of the transform ``x`` are divided for it to be orthonormal."""
     scales = np.full(n, math.sqrt(2 * n))
     scales[:1] = math.sqrt(4 * n)
-    return scales.astype(dtypes.real_dtype(dtype))
+    return _along_last(scales.astype(dtypes.real_dtype(x.dtype)), x)
 
 
 def dct(x: Array, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None
@@ -98,9 +103,9 @@ def _dct(x: Any, n: int, axis: int, ortho: bool) -> Any:
     order = concatenate([rows[..., ::2], flip(rows[..., 1::2], -1)], axis=-1)
     turns = np.exp(-0.5j * np.pi * np.arange(n) / n).astype(dtypes.complex_dtype(
         np.promote_types(dtype, np.float32)))
-    out = 2 * (fft.fft(order) * turns).real
+    out = 2 * (fft.fft(order) * _along_last(turns, order)).real
     if ortho:
-        out = out / _scales(n, out.dtype)
+        out = out / _scales(n, out)
     return moveaxis(out, -1, axis)
 
 
@@ -125,11 +130,12 @@ def _idct(x: Any, n: int, axis: int, ortho: bool) -> Any:
                         _idct(x.imag, n=n, axis=axis, ortho=ortho))
     rows = moveaxis(_resized(x, axis, n), axis, -1)
     if ortho:
-        rows = rows * _scales(n, rows.dtype)
+        rows = rows * _scales(n, rows)
     back = concatenate([rows[..., :1] * 0, flip(rows[..., 1:], -1)], axis=-1)
     wide = np.promote_types(dtype, np.float32)
     turns = np.exp(0.5j * np.pi * np.arange(n) / n).astype(dtypes.complex_dtype(wide))
-    values = fft.ifft(complex_(rows.astype(wide), -back.astype(wide)) * turns / 2).real
+    turned = complex_(rows.astype(wide), -back.astype(wide)) * _along_last(turns, rows)
+    values = fft.ifft(turned / 2).real
     half = (n + 1) // 2
     places = np.empty(n, int)
     places[::2], places[1::2] = np.arange(half), np.arange(n - 1, half - 1, -1)

@@ -304,6 +304,12 @@ def _is_onesided(asked: bool, *signals: Array) -> bool:
     return asked
 
 
+def _like(values: Array, x: Array) -> Array:
+    """Return the vector (or number) ``values`` with the dtype of ``x``, along its last axis."""
+    missing = tuple(range(x.ndim - values.ndim)) if values.ndim else ()
+    return jnp.expand_dims(values, missing).astype(x.dtype)
+
+
 def _segments(x: Array, size: int, step: int) -> Array:
     """Return the windows [..., count, size] of x [..., n]."""
     count = (x.shape[-1] - size) // step + 1
@@ -318,7 +324,7 @@ def _spectra(x: Array, window: Array, step: int, nfft: int, detrended: Any, ones
         parts = detrended(parts)
     elif detrended:
         parts = detrend(parts, type=detrended)
-    return (jnp.fft.rfft if onesided else jnp.fft.fft)(parts * window, nfft)
+    return (jnp.fft.rfft if onesided else jnp.fft.fft)(parts * _like(window, parts), nfft)
 
 
 def _nothing(shape: Sequence[int], like: Array, count: int) -> tuple[Array, ...]:
@@ -374,7 +380,8 @@ def stft(x: Array, fs: ArrayLike = 1.0, window: str = "hann", nperseg: int = 256
         x = jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, missing)])
     real = jnp.real(x).dtype
     values = window_of(window, size, real)
-    out = _spectra(x, values, step, nfft, detrend, onesided) / jnp.sum(values)
+    out = _spectra(x, values, step, nfft, detrend, onesided)
+    out = out / _like(jnp.sum(values), out)
     times = _times(x.shape[-1], size, step, fs, real)
     if boundary is not None:
         times = times - (size / 2) / fs
@@ -416,7 +423,8 @@ def csd(x: Array, y: ArrayLike | None, fs: ArrayLike = 1.0, window: str = "hann"
     scale = _scale(values, fs, scaling)
     first = _spectra(x, values, size - overlap, nfft, detrend, onesided)
     second = first if same else _spectra(y, values, size - overlap, nfft, detrend, onesided)
-    power = jnp.conj(first) * second * scale
+    power = jnp.conj(first) * second
+    power = power * _like(scale, power)
     if same:
         power = power.real
     if onesided:  # the other half of the frequencies is counted with this one
@@ -462,7 +470,7 @@ def _median(power: Array) -> Array:
         middle = lax.complex(jnp.median(power.real, -2), jnp.median(power.imag, -2))
     else:
         middle = jnp.median(power, -2)
-    return middle / np.asarray(bias, jnp.real(power).dtype)
+    return middle / _like(np.asarray(bias), middle)
 
 
 def welch(x: Array, fs: ArrayLike = 1.0, window: str = "hann", nperseg: int | None = None,
@@ -512,14 +520,14 @@ def istft(Zxx: Array, fs: ArrayLike = 1.0, window: str = "hann", nperseg: int | 
     else:
         pieces = jnp.fft.ifft(parts, nfft)[..., :size]
     values = window_of(window, size, jnp.real(pieces).dtype)
-    pieces = pieces * jnp.sum(values) * values
+    pieces = pieces * _like(jnp.sum(values) * values, pieces)
     length = size + (pieces.shape[-2] - 1) * step
     places = (np.arange(pieces.shape[-2]) * step)[:, None] + np.arange(size)
     x = jnp.zeros((*pieces.shape[:-2], length), pieces.dtype).at[..., places].add(pieces)
     norm = jnp.zeros(length, values.dtype).at[places].add(values * values)
     if boundary:
         x, norm = (z[..., size // 2:length - size // 2] for z in (x, norm))
-    x = x / jnp.where(norm > 1e-10, norm, 1)
+    x = x / _like(jnp.where(norm > 1e-10, norm, 1), x)
     if x.ndim > 1 and time_axis != Zxx.ndim - 1:
         gone = min(canonical_axis(freq_axis, Zxx.ndim), Zxx.ndim)
         at = canonical_axis(time_axis, Zxx.ndim)

@@ -235,14 +235,19 @@ def of_one_rank(f):
     with jax.numpy_rank_promotion("raise"):
         return f()
 
+def unmixed(f):
+    "What f gives where neither types nor ranks are mixed."
+    with jax.numpy_dtype_promotion("strict"), jax.numpy_rank_promotion("raise"):
+        return f()
+
 def narrow_after(make, f):
     "What jitted f gives of an array made before 64-bit types were turned off."
     x = make()
     with jax.enable_x64(False):
         return jax.jit(f)(x)
 """
-BEGINNINGS = {"wide": SETTINGS, "linalg": WIDE, "grids": WIDE, "solvers": SOLVERS,
-              "sparse": SPARSE, "tree": TREE, "layers": LAYERS}
+BEGINNINGS = {"wide": SETTINGS, "strict": SETTINGS, "linalg": WIDE, "grids": WIDE,
+              "solvers": SOLVERS, "sparse": SPARSE, "tree": TREE, "layers": LAYERS}
 
 FLOATING = "XYZQVWMPTSR"
 LETTER = re.compile(rf"\b([{FLOATING}])\b")

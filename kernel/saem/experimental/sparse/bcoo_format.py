@@ -252,7 +252,8 @@ def columns(indices: Array) -> tuple[Array, ...]:
 
 def in_range(indices: Array, sparse_shape: Sequence[int]) -> Array:
     """Return which elements are no padding."""
-    return jnp.all(indices < jnp.asarray(sparse_shape, indices.dtype), axis=-1)
+    sizes = np.expand_dims(np.asarray(sparse_shape, indices.dtype), tuple(range(indices.ndim - 1)))
+    return jnp.all(indices < sizes, axis=-1)
 
 
 def masked(keep: Array, data: Array) -> Array:

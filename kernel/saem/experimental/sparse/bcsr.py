@@ -110,7 +110,8 @@ class BCSR(JAXSparse):
         data, indices = whole(arr)
         rows = arr.sparse_shape[0]
         starts = nfold_vmap(
-            lambda column: jnp.searchsorted(column, jnp.arange(rows + 1)), arr.n_batch)(
+            lambda column: jnp.searchsorted(column, jnp.arange(rows + 1, dtype=column.dtype)),
+            arr.n_batch)(
             indices[..., 0]).astype(indices.dtype)
         return cls((data, indices[..., 1], starts), shape=arr.shape, indices_sorted=True,
                    unique_indices=arr.unique_indices)
@@ -140,8 +141,8 @@ class BCSR(JAXSparse):
         rows, cols = self._sparse_shape
 
         def one(indices: Array, indptr: Array) -> Array:
-            place = jnp.arange(self.nse)
-            row = jnp.searchsorted(indptr, place, side="right") - 1
+            place = jnp.arange(self.nse, dtype=indptr.dtype)
+            row = jnp.searchsorted(indptr, place, side="right").astype(indices.dtype) - 1
             inside = place < indptr[-1]
             return jnp.stack([jnp.where(inside, row, rows), jnp.where(inside, indices, cols)],
                              1).astype(indices.dtype)

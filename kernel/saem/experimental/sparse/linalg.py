@@ -65,7 +65,7 @@ def lobpcg_standard(A: Array | Callable[[Array], Array], X: Array, m: int = 100,
 
     def step(state: tuple) -> tuple:
         count, values, U, P, _ = state
-        R = apply(U) - U * values
+        R = apply(U) - U * values[None]
         W, alive = _orthonormal(jnp.concatenate([R, P], 1), U)
         S = jnp.concatenate([U, W], 1)
         values, U, C = _best(apply, S, jnp.concatenate([jnp.ones(k, bool), alive]), k)
@@ -115,15 +115,15 @@ def _orthonormal(B: Array, U: Array) -> tuple[Array, Array]:
     alive = jnp.ones(B.shape[1], bool)
     for _ in range(2):  # once loses digits where columns are nearly parallel
         size = jnp.linalg.norm(B, axis=0)
-        B = B / jnp.where(size > 0, size, 1)
+        B = B / jnp.where(size > 0, size, 1)[None]
         before = B
         B = B - _product(U, _product(U.T, B))
         lost = jnp.linalg.norm(B, axis=0) <= 10 * small * jnp.linalg.norm(before, axis=0)
-        B = jnp.where(lost, 0, B)
+        B = jnp.where(lost[None], 0, B)
         weights, vectors = jnp.linalg.eigh(_product(B.T, B))
         alive = weights > small * B.shape[1] * jnp.max(weights, initial=0)
         scale = jnp.where(alive, 1 / jnp.sqrt(jnp.where(alive, weights, 1)), 0)
-        B = _product(B, vectors) * scale
+        B = _product(B, vectors) * scale[None]
     return B, alive
 
 
@@ -133,7 +133,7 @@ def _best(apply: Callable, S: Array, alive: Array, k: int) -> tuple[Array, Array
     G = (G + G.T) / 2
     # A column of zeros must not come out as the eigenvalue 0: it is put below all others.
     bottom = -2 * jnp.linalg.norm(G) - 1
-    G = jnp.where(alive[:, None] & alive, G, 0) + jnp.diag(jnp.where(alive, 0, bottom))
+    G = jnp.where(alive[:, None] & alive[None], G, 0) + jnp.diag(jnp.where(alive, 0, bottom))
     values, vectors = jnp.linalg.eigh(G)
     C = vectors[:, ::-1][:, :k]
     U, _ = jnp.linalg.qr(_product(S, C))  # rounding has made them a little less orthonormal
@@ -142,7 +142,7 @@ def _best(apply: Callable, S: Array, alive: Array, k: int) -> tuple[Array, Array
 
 def _converged(apply: Callable, values: Array, U: Array, tol: Any, n: int) -> Array:
     image = apply(U)
-    residual = jnp.linalg.norm(image - U * values, axis=0)
+    residual = jnp.linalg.norm(image - U * values[None], axis=0)
     return jnp.all(residual < tol * 10 * n * (values + jnp.linalg.norm(image, axis=0)))
 
 
@@ -150,7 +150,7 @@ def _converged(apply: Callable, values: Array, U: Array, tol: Any, n: int) -> Ar
 def _dense(data: Array, indices: Array, indptr: Array) -> Array:
     """Return the matrix that is stored as CSR."""
     n = indptr.shape[0] - 1
-    rows = jnp.searchsorted(indptr, jnp.arange(data.shape[0]), side="right") - 1
+    rows = jnp.searchsorted(indptr, jnp.arange(data.shape[0], dtype=indptr.dtype), side="right") - 1
     return jnp.zeros((n, n), data.dtype).at[rows, indices].add(data)
 
 

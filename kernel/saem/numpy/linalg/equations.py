@@ -243,7 +243,8 @@ def _pseudo_inverse(a: Any, rtol: Any, hermitian: bool) -> Any:
         return transposed(a)
     u, s, vh = svd(a, full_matrices=False, hermitian=hermitian)
     real = s.dtype
-    cut = array_argument("pinv", rtol).astype(real)[..., None] * s[..., :1]
+    rtol = array_argument("pinv", rtol).astype(real)
+    cut = (rtol[..., None] if rtol.ndim else rtol) * s[..., :1]
     s = where(s > cut, s, real.type(np.inf)).astype(a.dtype)
     return matmul(adjoint(vh), adjoint(u) / s[..., None])
 

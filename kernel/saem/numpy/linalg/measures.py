@@ -34,7 +34,7 @@ from saem.numpy.manipulation import moveaxis
 from saem.numpy.searching import where
 from saem.ops.maths import log, sqrt
 from saem.ops.numbers import abs as absolute
-from saem.ops.shape import canonical_axis
+from saem.ops.shape import broadcasted_iota, canonical_axis
 from saem.typing import Array, ArrayLike, DTypeLike
 
 
@@ -206,7 +206,8 @@ def det(a: ArrayLike) -> Array:
 
 def parity(pivots: Any, dtype: Any) -> Any:
     """Return 1 or -1: whether the exchanges of rows are even or odd in number."""
-    count = (pivots != np.arange(pivots.shape[-1], dtype=np.int32)).sum(-1, dtype=np.int32)
+    kept = broadcasted_iota(pivots.dtype, pivots.shape, pivots.ndim - 1)
+    count = (pivots != kept).sum(-1, dtype=np.int32)
     return (1 - 2 * (count % 2)).astype(dtype)
 
 

@@ -423,7 +423,7 @@ def _bisected(d: Any, e: Any, tol: Any, places: tuple[int, int]) -> Any:
     reach = concatenate([abs(e), np.zeros(1, dtype)]) + concatenate([np.zeros(1, dtype), abs(e)])
     bound = greatest(abs(d) + reach)
     tiny = float(dtypes.finfo(dtype).tiny)
-    wanted = np.arange(*places)
+    wanted = np.arange(*places, dtype=np.int32)
 
     def not_zero(q: Any) -> Any:
         return where(abs(q) < tiny, -tiny, q)  # counts as negative, and may be divided by
@@ -432,7 +432,7 @@ def _bisected(d: Any, e: Any, tol: Any, places: tuple[int, int]) -> Any:
         def pivot(state: Any, row: Any) -> Any:
             q, count = state
             q = not_zero(row[0] - x - row[1] / q)
-            return (q, count + (q < 0)), None
+            return (q, count + (q < 0).astype(np.int32)), None
 
         first = not_zero(d[0] - x)
         state = first, (first < 0).astype(np.int32)

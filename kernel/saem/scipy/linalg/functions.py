@@ -187,7 +187,7 @@ def funm(A: ArrayLike, func: Callable, disp: bool = True) -> Array | tuple[Array
     n = t.shape[0]
     real = dtypes.real_dtype(t.dtype)
     values = t.diagonal()
-    start = diag(func(values))
+    start = diag(func(values)).astype(t.dtype)
 
     def band(p: Any, state: Any) -> Any:
         def element(i: Any, state: Any) -> Any:

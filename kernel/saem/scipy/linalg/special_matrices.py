@@ -23,7 +23,7 @@ from saem.numpy.axes import array_argument
 from saem.numpy.creation import asarray, zeros
 from saem.numpy.joining import concatenate
 from saem.numpy.manipulation import broadcast_to
-from saem.numpy.promote import promote_dtypes
+from saem.numpy.promote import if_else, promote_dtypes
 from saem.numpy.rearranging import flip
 from saem.numpy.reductions import strong
 from saem.ops.slicing import pad
@@ -39,6 +39,10 @@ def _vectors(name: str, *args: Any) -> list[Any]:
     """Return arguments as vectors (…, n) of one dtype; a number is a vector of one."""
     arrays = [array_argument(name, x) for x in args]
     return promote_dtypes(*[x.reshape(1) if not x.ndim else x for x in arrays])
+
+
+def _zero(x: Any) -> Array:
+    return zeros((), x.dtype)
 
 
 def _joined(first: Any, second: Any, axis: int) -> Array:
@@ -169,7 +173,7 @@ def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
     m = a.shape[-1]
     places = np.arange(m + n - 1)[:, None] - np.arange(n)
     inside = (places >= 0) & (places < m)
-    whole = a[..., np.where(inside, places, 0)] * inside.astype(a.dtype)
+    whole = if_else(inside, a[..., np.where(inside, places, 0)], _zero(a))
     if mode == "full":
         return whole
     if mode == "same":
@@ -212,8 +216,8 @@ def fiedler_companion(a: ArrayLike) -> Array:
         where[i, i + 1:i + 2], where[i, i + 2:i + 3] = i + 2, -1
     for i in range(3, n, 2):
         where[i, i - 2] = -1
-    found = -values[..., np.where(where > 0, where, 0)] * (where > 0).astype(values.dtype)
-    return found + (where < 0).astype(values.dtype)
+    ones = asarray((where < 0).astype(values.dtype))
+    return if_else(where > 0, -values[..., np.where(where > 0, where, 0)], ones)
 
 
 @library_function
@@ -235,7 +239,7 @@ def leslie(f: ArrayLike, s: ArrayLike) -> Array:
         raise _refuse("leslie", "Incorrect lengths for f and s. The length of s along the last "
                       f"axis must be one less than the length of f; got f shape {f.shape} and s "
                       f"shape {s.shape}.")
-    below = s[..., :, None] * np.eye(n - 1, n, dtype=s.dtype)
+    below = if_else(np.eye(n - 1, n, dtype=bool), s[..., :, None], _zero(s))
     return _joined(f[..., None, :], below, -2)
 
 

@@ -45,8 +45,8 @@ def _square(x: Any) -> Array:
 
 
 def _plus(x: Any, scale: Any, y: Any) -> Any:
-    """Return x + scale y."""
-    return tree.map(lambda a, b: a + scale * b, x, y)
+    """Return x + scale y, for real vectors y and a real scale, or complex ones and either."""
+    return tree.map(lambda a, b: a + jnp.asarray(scale).astype(b.dtype) * b, x, y)
 
 
 # -- the methods -----------------------------------------------------------------------------------
@@ -125,7 +125,7 @@ def _orthogonal(w, k, basis, eps):
         w, column = w - basis @ overlap, column + overlap
     rest = jnp.linalg.norm(w)
     fresh = rest > eps * length
-    w = jnp.where(fresh, w / jnp.where(fresh, rest, 1), 0)
+    w = jnp.where(fresh, w / jnp.where(fresh, rest, 1).astype(w.dtype), 0)
     return w, column.at[k + 1].add(jnp.where(fresh, rest, 0).astype(basis.dtype))
 
 
@@ -159,7 +159,7 @@ def _cycle(problem, state):
     x, r, beta, k = state
     restart, eps = problem.restart, problem.eps
     basis = jnp.zeros((x.size, restart + 1), x.dtype).at[:, 0].set(
-        r / jnp.where(beta == 0, 1, beta))
+        r / jnp.where(beta == 0, 1, beta).astype(r.dtype))
     hessenberg = jnp.zeros((restart + 1, restart), x.dtype)
     if problem.incremental:
         def unfinished(inner):

@@ -264,7 +264,8 @@ class Rotation(NamedTuple):
 
     def inv(self) -> Rotation:
         """Return the rotations back."""
-        return Rotation(self.quat * jnp.array([-1, -1, -1, 1], self.quat.dtype))
+        x, y, z, w = jnp.split(self.quat, 4, axis=-1)
+        return Rotation(jnp.concatenate([-x, -y, -z, w], axis=-1))
 
     def magnitude(self) -> Array:
         """Return the angles of rotation, in [0, pi]."""

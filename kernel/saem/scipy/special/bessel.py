@@ -98,11 +98,11 @@ def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
     (_, _, total), (rows, scales) = lax.scan(down, start, jnp.arange(n_iter, 0, -1))
     # The last row is order 0; a row carries the scales of all later ones.
     later = lax.cumprod(scales, axis=0, reverse=True) / scales
-    orders = (rows * later / total)[::-1][:v + 1]
+    orders = (rows * later / total[None])[::-1][:v + 1]
     if v + 1 > n_iter:
         orders = jnp.concatenate([orders, jnp.zeros((v + 1 - n_iter, *z.shape), z.dtype)])
     first = jnp.arange(v + 1).reshape(-1, *[1] * z.ndim) == 0
-    return jnp.where(flat, jnp.where(first, 1, 0), orders)
+    return jnp.where(flat[None], jnp.where(first, 1, 0), orders)
 
 
 def sph_harm_y(n: Array, m: Array, theta: Array, phi: Array, diff_n: int | None = None,

@@ -186,7 +186,7 @@ def multigammaln(a: ArrayLike, d: ArrayLike) -> Array:
 @library_function(static_argnames=("d",))
 def _multigammaln(a, d):
     (a,) = promote_args_inexact("multigammaln", array_argument("multigammaln", a))
-    halves = np.arange(d) / 2
+    halves = np.expand_dims(np.arange(d) / 2, tuple(range(a.ndim)))
     parts = lax.lgamma(jnp.expand_dims(a, -1) - jnp.asarray(halves, a.dtype))
     return jnp.sum(parts, -1) + d * (d - 1) / 4 * math.log(math.pi)
 

@@ -11,6 +11,9 @@ Source: DLMF 13.2.2, 13.2.39 (Kummer); 15.2.1, 15.8.1 (Pfaff), 15.8.4 (near 1), 
 
 from __future__ import annotations
 
+import functools
+import operator
+
 import numpy as np
 
 from saem import lax
@@ -80,7 +83,7 @@ def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
 def _gamma_ratio(above: tuple[Array, ...], below: tuple[Array, ...]) -> Array:
     """Return the product of gamma functions ``above`` over that of those ``below``; 0 at a pole."""
     logs = sum(map(lax.lgamma, above)) - sum(map(lax.lgamma, below))
-    poles = sum(map(at_pole, below)) > 0
+    poles = functools.reduce(operator.or_, map(at_pole, below))
     signs = 1
     for x in (*above, *below):
         signs = signs * jnp.where(at_pole(x), 1, gamma_sign(x))

@@ -220,10 +220,12 @@ def _owens_t(h: Array, a: Array) -> Array:
     steep = slope > 1
     inner = jnp.where(steep, size * slope, size)
     width = jnp.where(steep, 1 / jnp.where(steep, slope, 1), slope)
-    t = width[..., None] * jnp.asarray(NODES + 0.5, h.dtype)
+    nodes, weights = (jnp.asarray(np.expand_dims(x, tuple(range(h.ndim))), h.dtype)
+                      for x in (NODES + 0.5, WEIGHTS))
+    t = width[..., None] * nodes
     square = 1 + t * t
     kernel = jnp.exp(-0.5 * inner[..., None] ** 2 * square) / square
-    flat = width / (2 * np.pi) * jnp.sum(kernel * jnp.asarray(WEIGHTS, h.dtype), -1)
+    flat = width / (2 * np.pi) * jnp.sum(kernel * weights, -1)
     near, far = lax.erfc(size / ROOT_2), lax.erfc(inner / ROOT_2)
     # ½Φ(h) + ½Φ(ah) - Φ(h)Φ(ah), written with tails.
     exchanged = 0.25 * (near + far) - 0.25 * near * far - flat

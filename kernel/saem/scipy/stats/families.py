@@ -14,6 +14,7 @@ Source: the SciPy reference of scipy.stats.
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -54,7 +55,7 @@ def complement(y: Array) -> Array:
 
 def log_complement(y: Array) -> Array:
     """Return log(1 - exp(y)) for y ≤ 0."""
-    near = y > -np.log(2.0)
+    near = y > -math.log(2.0)
     return jnp.where(near, jnp.log(-jnp.expm1(jnp.where(near, y, -1))),
                      jnp.log1p(-jnp.exp(jnp.where(near, -1, y))))
 
