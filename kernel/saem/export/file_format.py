@@ -202,21 +202,21 @@ def sharding_to_json(sharding: Any) -> Any:
     if sharding is None:
         return None
     mesh = sharding.mesh
-    if sharding.spec.unreduced or sharding.spec.reduced:
-        raise ValueError(f"Cannot serialize a sharding with axes of sums: {sharding.spec}. Reshard "
-                         "arguments and results of the exported program.")
-    spec = [list(e) if isinstance(e, tuple) else e for e in sharding.spec]
+    spec = [list(e) if isinstance(e, tuple) else e for e in sharding.spec.partitions]
     if any(e is PartitionSpec.UNCONSTRAINED for e in spec):
         raise ValueError("Cannot serialize a sharding with unconstrained axes.")
-    return [list(mesh.axis_sizes), list(mesh.axis_names), spec]
+    sums = [sorted(sharding.spec.unreduced), sorted(sharding.spec.reduced)]
+    return [list(mesh.axis_sizes), list(mesh.axis_names), spec, *(sums if any(sums) else ())]
 
 
 def sharding_from_json(form: Any) -> Any:
     if form is None:
         return None
-    sizes, names, spec = form
+    sizes, names, spec, *sums = form
+    unreduced, reduced = map(frozenset, sums or ((), ()))
     return NamedSharding(AbstractMesh(sizes, names), PartitionSpec(
-        *(tuple(e) if isinstance(e, list) else e for e in spec)))
+        *(tuple(e) if isinstance(e, list) else e for e in spec), unreduced=unreduced,
+        reduced=reduced))
 
 
 # -- the whole ------------------------------------------------------------------------------------
