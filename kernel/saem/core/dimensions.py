@@ -123,8 +123,8 @@ class Scope:
                 self._add_quotient(factor.left, factor.right, right)
 
     def _add_fact(self, difference: Size, equal: bool) -> None:
-        if isinstance(difference, Dim):
-            self.facts += [difference, -difference] if equal else [difference]
+        signs = (1, -1) if equal else (1,)
+        self.facts += [d for d in (sign * difference for sign in signs) if isinstance(d, Dim)]
 
     def _add_quotient(self, dividend: Size, divisor: Size, rest: Size) -> None:
         """Add that the quotient times ``divisor`` is ``dividend`` without ``rest``."""

@@ -89,7 +89,8 @@ def place_to_json(program: dispatch.Program) -> dict[str, Any]:
     """Return the devices of a program; of several, the mesh and the shardings on it, too."""
     if program.device is not None:
         return {"devices": [program.device.id], "mesh": None}
-    mesh = next(s.mesh for s in (*program.ins, *program.outs))
+    shardings: list[Any] = [*program.ins, *program.outs]
+    mesh = shardings[0].mesh
     return {"devices": [d.id for d in mesh.devices.flat],
             "mesh": [list(mesh.axis_sizes), list(mesh.axis_names),
                      [kind.name for kind in mesh.axis_types]],
