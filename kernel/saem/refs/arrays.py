@@ -225,7 +225,8 @@ def _without_masks(items: Sequence[Any]) -> tuple[list[Any], list[tuple[int, tup
     out: list[Any] = []
     masks: list[tuple[int, tuple[int, ...]]] = []
     for item in items:
-        if isinstance(item, (np.ndarray, _jaxlib.ArrayImpl)) and item.ndim \
+        kind = type(item)
+        if (kind is np.ndarray or kind is _jaxlib.ArrayImpl) and item.ndim \
                 and dtypes.is_bool(item.dtype):
             masks.append((len(out), item.shape))
             out.extend(np.nonzero(np.asarray(item)))
