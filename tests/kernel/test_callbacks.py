@@ -423,6 +423,47 @@ def test_partitioned_and_inside_shard_map_each_device_calls(spread):
     assert sorted(seen) == wanted
 
 
+def seen_in_parts(names, body):
+    """Return what a callback sees in a shard_map over the axes ``names`` of a mesh of 4 x 2."""
+    P = jax.sharding.PartitionSpec
+    mesh = jax.make_mesh((4, 2), ("x", "y"), axis_types=(jax.sharding.AxisType.Auto,) * 2)
+    x = jax.device_put(np.arange(16, dtype=np.float32).reshape(8, 2),
+                       jax.sharding.NamedSharding(mesh, P("x", "y")))
+    seen = []
+
+    def see(*values):
+        seen.append([np.asarray(v).tolist() for v in values])
+
+    names_of_body = {"see": see, "jax": jax, "first": names[0]}
+    f = jax.jit(jax.shard_map(eval(body, names_of_body), mesh=mesh, in_specs=P(names[0]),
+                              out_specs=P(names[0]), axis_names=set(names)))
+    out = np.asarray(f(x)).tolist()
+    jax.effects_barrier()
+    return out, sorted(seen)
+
+
+@several
+@pytest.mark.parametrize("names", ["x", "y", "xy"])
+@pytest.mark.parametrize("body", [
+    "lambda x: (jax.debug.callback(see, x), x * 2)[1]",
+    "lambda x: (jax.debug.callback(see, jax.lax.psum(x.sum(), first), x[0]), x)[1]",
+    "lambda x: jax.lax.fori_loop(0, 2, lambda i, x: (jax.debug.callback(see, x[0], i), x + 1)[1], "
+    "x)"])
+def test_with_axes_left_to_the_partitioner_it_calls_once_for_each_part(jax_oracle, names, body):
+    wanted = jax_oracle.run(source_of(seen_in_parts), names=names, body=body).value
+    assert seen_in_parts(names, body) == tuple(wanted)
+
+
+@several
+def test_values_of_effects_need_all_axes(jax_oracle):
+    same_error(jax_oracle, "jax.jit(jax.shard_map(lambda x: jax.experimental.io_callback("
+               "np.sin, x, x), mesh=jax.make_mesh((4, 2), ('x', 'y'), axis_types=("
+               "jax.sharding.AxisType.Auto,) * 2), in_specs=jax.sharding.PartitionSpec('x'), "
+               "out_specs=jax.sharding.PartitionSpec('x'), axis_names={'x'}))(np.ones(8, 'f'))",
+               "callbacks are only supported in spmd computations when all mesh axes are "
+               "partitioned manually")
+
+
 @several
 def test_order_holds_from_one_device_to_many_and_back(spread):
     seen = []

@@ -79,6 +79,68 @@ def test_donation_and_unused_arguments_survive():
     assert x.is_deleted()
 
 
+SPREAD = """
+try:
+    import jax.experimental.serialize_executable
+except ImportError:  # Saem, which finds it by name
+    pass
+jnp, P, NS = jax.numpy, jax.sharding.PartitionSpec, jax.sharding.NamedSharding
+se = jax.experimental.serialize_executable
+kind = getattr(jax.sharding.AxisType, KIND)
+mesh = jax.make_mesh((4, 2), ("x", "y"), axis_types=(kind, kind))
+put = lambda value, *spec: jax.device_put(value, NS(mesh, P(*spec)))
+def again(compiled):
+    return se.deserialize_and_load(*se.serialize(compiled), execution_devices=jax.devices()[:8])
+def seen(tree):
+    return jax.tree.map(lambda x: (str(x.sharding.spec), x.committed, x, str(jax.typeof(x))), tree)
+X = np.arange(16, dtype="f").reshape(8, 2)
+with jax.set_mesh(mesh):
+    x = put(X, "x", "y")
+    K = put(X + 1, "y", None)
+    d = again(jax.jit(lambda x, unused, *, y: {"a": jnp.sin(x) * y, "b": x.sum()}).lower(
+        x, x, y=2.).compile())
+    result = """
+
+
+@pytest.mark.parametrize("expression", [
+    "seen(d(x, x, y=3.))", "seen(d(X, X, y=jnp.float32(2)))", "d(put(X, 'y'), x, y=2.)",
+    "d(put(X[:4], 'x'), x, y=2.)", "[[str(s.spec) for s in jax.tree.leaves(p)] for p in "
+    "(d.input_shardings, d.output_shardings)]",
+    "seen(again(jax.jit(lambda x: x + 1, in_shardings=NS(mesh, P('x')), out_shardings=NS(mesh, "
+    "P(None, 'y'))).lower(X).compile())(X))",
+    "seen(again(jax.jit(lambda k: jax.random.key_data(k)).lower(put(jax.random.split("
+    "jax.random.key(0), 8), 'x')).compile())(put(jax.random.split(jax.random.key(1), 8), 'x')))",
+    "seen(again(jax.jit(jax.shard_map(lambda x: jax.lax.psum(x, 'x'), in_specs=P('x', 'y'), "
+    "out_specs=P(None, 'y'))).lower(x).compile())(x))",
+    "(lambda y: [seen(again(jax.jit(lambda y: y + 1, donate_argnums=0).lower(y).compile())(y)), "
+    "y.is_deleted()])(x + 1)",
+    "seen(again(jax.jit(lambda x: jax.reshard(x, P('y', None)) + K).lower(x).compile())(x))"
+    " if KIND == 'Explicit' else None",
+])
+@pytest.mark.parametrize("kind", ["Auto", "Explicit"])
+def test_a_loaded_program_of_several_devices_answers_as_in_jax(jax_oracle, kind, expression):
+    source = SPREAD.replace("KIND", repr(kind)) + expression.replace("KIND", repr(kind))
+    if expression.startswith("d(put"):
+        same_error(jax_oracle, source, "that disagree with the shardings of arguments"
+                   if "'y'" in expression else "Argument types differ from the types")
+    else:
+        same(jax_oracle, source)
+
+
+def test_a_program_of_several_devices_is_loaded_on_others_and_refused_on_fewer():
+    mesh = jax.make_mesh((4,), ("x",))
+    x = jax.device_put(np.arange(8.), jax.NamedSharding(mesh, jax.P("x")))
+    kept = serialize_executable.serialize(jax.jit(lambda x: x * 2).lower(x).compile())
+    others = jax.devices()[4:8]
+    there = jax.NamedSharding(jax.sharding.Mesh(np.array(others), ("x",)), jax.P("x"))
+    out = serialize_executable.deserialize_and_load(*kept, execution_devices=others)(
+        jax.device_put(np.arange(8.), there))
+    np.testing.assert_array_equal(out, np.arange(8.) * 2)
+    assert [s.device for s in out.addressable_shards] == others
+    with pytest.raises(ValueError, match="was compiled for 4 devices, but got 3"):
+        serialize_executable.deserialize_and_load(*kept, execution_devices=others[:3])
+
+
 def test_another_process_loads_it(tmp_path):
     compiled = jax.jit(lambda x: {"sum": jnp.sum(jnp.exp(x))}).lower(X).compile()
     code, *_ = serialize_executable.serialize(compiled)
@@ -113,7 +175,7 @@ def test_what_cannot_be_written_is_said():
     (lambda b: b[:200] + bytes([b[200] ^ 1]) + b[201:], "the executable is damaged"),
     (lambda b: b"", "these 0 bytes are no executable of saem"),
     (lambda b: pickle.dumps([1, 2]), "bytes are no executable of saem"),
-    (lambda b: b.replace(b"executable 1", b"executable 9", 1), "of format '9'.*reads format 1"),
+    (lambda b: b.replace(b"executable 2", b"executable 9", 1), "of format '9'.*reads format 2"),
 ])
 def test_other_bytes_are_refused(change, sentence):
     code, *trees = serialize_executable.serialize(jax.jit(lambda x: x - 1).lower(X).compile())

@@ -29,6 +29,12 @@ GROUPS = {
         ("jnp.take_along_axis(a, i, 1)", "xr", "D((8, 4), 'x', dtype=np.int32)"),
         ("jnp.take_along_axis(a, i, 0)", "rep", "D((8, 1), 'x', dtype=np.int32)"),
         ("jax.ops.segment_sum(a, i, 4)", "A((8,))", I), ("jnp.bincount(i, length=3)", "rep", I)]],
+    "quantiles of rows": [
+        "V(jnp.quantile(xr, 0.3, axis=1), jnp.quantile(xc, 0.3, axis=0), jnp.median(xr, axis=1))",
+        "V(jnp.quantile(xr, jnp.array([0.2, 0.7]), axis=1), jnp.median(xc, axis=0, keepdims=True))",
+        "V(jnp.percentile(xr, 30, axis=-1, method='lower'))",
+        "V(jnp.quantile(xr, 0.3, axis=1, method='nearest'))",
+        "jnp.quantile(xr, 0.3, axis=0)", "jnp.quantile(x, 0.3, axis=1)", "jnp.quantile(v, 0.3)"],
     "repetition": [
         "jnp.repeat(v, 2)", "V(jnp.repeat(xr, 2, axis=1))", "jnp.repeat(xr, 2, axis=0)",
         "V(jnp.repeat(rep, 2, axis=0))", "V(jnp.repeat(xr, 2, axis=0, out_sharding=P('x')))",

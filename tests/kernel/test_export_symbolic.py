@@ -43,6 +43,11 @@ a | a=5; a=1 | x[1:]
 a | a=5; a=2 | x[:3]
 a@a>=3 | a=5; a=3 | x[:3]
 a | a=5; a=6 | x[::2]
+a | a=5; a=6; a=1 | x[1::2]
+a | a=5; a=6; a=1 | x[2::2]
+a | a=5; a=6; a=1 | x[3::3]
+a+1 | a=5; a=1; a=2 | x[1:-1:2]
+a+1 | a=5; a=1; a=2 | x[:-2:2]
 a | a=5; a=6 | x[::-1]
 a | a=5 | x[0]
 a | a=5 | x[-1]
@@ -227,6 +232,46 @@ def test_dimension_expressions_are_simplified_and_compared_as_jaxs(jax_oracle):
     assert not wrong, "\n".join(wrong)
 
 
+CONSTRAINED = [
+    (["mod(a, 2) == 0"], "2*(a//2); 4*(a//2); -2*(a//2); 3*(a//2); a//2; 2*(a//2) + 1; a//2*b*2;"
+     "a//2*(a//2)*4; 2*(a//4); 2*((a+2)//2); a%4; a//2 >= 1; a//2 < a; 2*(a//2) >= a; a >= 2"),
+    (["mod(a + b, 3) == 0"], "3*((a + b)//3); 6*((a + b)//3); (a + b)//3; (a + b)//3 >= 1"),
+    (["mod(a, 2) == 0", "mod(a, 3) == 0"], "2*(a//2); 3*(a//3); 6*(a//6); a%6"),
+    (["floordiv(a, 2) == b"], "a >= 2*b; a >= b; a <= 2*b + 1; a - b >= 1; 3*b >= a; a >= 2; a//2;"
+     "a//2*c; a%2; a - b; a > 2*b + 1; -a >= 1; a + b < a; a%2 < a"),
+    (["max(a, b) == a"], "a >= b; a - b >= 0; max(a, b); a + b >= 2*b; max(a - b, 0); b > a"),
+    (["max(a, b) == c"], "c >= a; c >= b; 2*c; c == a"),
+    (["a*b == c"], "a*b*b; 2*a*b; a*a*b; a*a*b*b; c >= 1; a*b*(a//2); c >= a"),
+    (["a*a == c"], "a*a*a; a*a*a*a; a*b*a"),
+    (["2*a == b"], "2*a; 4*a; 3*a; a"), (["a == b", "b == 3"], "b; a + 1"), (["a + b == c"], "a"),
+    (["2*a*b == c"], "2*a*b; 4*a*b; a*b; 2*a*b*c"), (["a == a"], "a"), (["3 == a"], "a"),
+    (["a == 5", "a <= 3"], "a"), (["mod(a, 2) == 0", "mod(a, 2) == 1"], "a"),
+    ([], "a%-2 >= -1; a%-2 <= 0; a%-2 < b; a//-2 < 0; a//-2 <= -1; a//-2 >= 0;"
+     "-a//2 <= -1; a//2 < a; a//3 < a; a//3 >= a; (a*b)//(b+1) >= 0; min(a, b) - max(a, b) <= 0"),
+    (["a >= b"], "b//4 < b; b//4 < a; a//b >= 1; min(a, b); a//2 >= b//2; a*b >= b"),
+]
+
+
+@pytest.mark.parametrize(("constraints", "expressions"), CONSTRAINED, ids=str)
+def test_constraints_simplify_and_decide_as_jaxs(jax_oracle, constraints, expressions):
+    def program(constraints, expressions):
+        def shown(expression):
+            try:
+                return str(eval(expression, names))
+            except Exception as error:
+                return type(error).__name__
+
+        try:
+            a, b, c = export.symbolic_shape("a, b, c", constraints=constraints)
+        except ValueError as error:
+            return str(error)[:26]
+        names = {"a": a, "b": b, "c": c, "max": jax.core.max_dim, "min": jax.core.min_dim}
+        return [shown(e) for e in expressions.split(";")]
+
+    asked = {"constraints": constraints, "expressions": expressions}
+    assert program(**asked) == jax_oracle.run(source_of(program), **asked).value
+
+
 CALLS = [
     ("'a, 3'", "lambda x: x.sum(0)", ["(4, 3)", "(4, 5)", "(0, 3)", "4"]),
     ("'a', '2*a+1'", "lambda x, y: x[:, None] + y", ["2, 5", "2, 6"]),
@@ -258,27 +303,39 @@ def test_sizes_that_do_not_fit_are_refused(jax_oracle, shapes, function, sizes):
     assert program(**asked) == jax_oracle.run(source_of(program), **asked).value
 
 
-def test_every_decided_comparison_holds_for_all_sizes():
-    scope = export.SymbolicScope(["a >= b", "b <= 6", "c == 2*b"])
+SCOPES = [
+    (["a >= b", "b <= 6", "c == 2*b"], lambda a, b: a >= b),
+    (["mod(a, 2) == 0"], lambda a, b: a % 2 == 0),
+    (["mod(a, 3) == 1", "b >= 2"], lambda a, b: a % 3 == 1 and b >= 2),
+    (["mod(a, b) == 0"], lambda a, b: a % b == 0),
+    (["floordiv(a, 2) == b"], lambda a, b: a // 2 == b),
+    (["max(a, b) == a"], lambda a, b: a >= b),
+    (["min(a, 2*b) == a", "3*a >= b"], lambda a, b: a <= 2 * b and 3 * a >= b),
+]
+
+
+@pytest.mark.parametrize(("constraints", "holds"), SCOPES, ids=lambda x: str(x)[:40])
+def test_every_decided_comparison_holds_for_all_sizes(constraints, holds):
+    scope = export.SymbolicScope(constraints)
     a, b, c = export.symbolic_shape("a, b, c", scope=scope)
-    pool = [a, b, c, a - b, a // 2, a % 3, a * b, 2 * a - 1, (a + b) // 3, a % b, 5, 0,
+    pool = [a, b, c, a - b, a // 2, 2 * (a // 2), a % 3, a * b, 2 * a - 1, (a + b) // 3, a % b, 5,
+            0, a // -2, a % -3, -b // 2, b * (a // b), 3 * (a // 3),
             *export.symbolic_shape("max(a, 3), min(a, 4), max(a - b, 1)", scope=scope)]
+    every = [{"a": a, "b": b, "c": 2 * b} for b in range(1, 7) for a in range(1, 13) if holds(a, b)]
+    values = {size: [size.evaluate(sizes) if isinstance(size, Dim) else size for sizes in every]
+              for size in pool}
     decided = 0
     for left in pool:
+        assert all(lower(left) <= value for value in values[left])
         for right in pool:
             try:
                 answer = left >= right
             except InconclusiveDimensionOperation:
                 continue
             decided += 1
-            for size_b in range(1, 7):
-                for size_a in range(size_b, 12):
-                    sizes = {"a": size_a, "b": size_b}
-                    one, two = (n.evaluate(sizes) if isinstance(n, Dim) else n
-                                for n in (left, right))
-                    assert (one >= two) == answer, (left, right, sizes)
-                    assert lower(left) <= one
-    assert decided > 60
+            assert all((one >= two) == answer for one, two in zip(values[left], values[right])), (
+                left, right)
+    assert decided > 100
 
 
 def struct(*shapes):

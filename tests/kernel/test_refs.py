@@ -635,7 +635,8 @@ REFUSED = [
     ("jax.new_ref(jnp.zeros(2))[0, 0]", "`indices` must not be longer than `shape`"),
     ("jax.new_ref(jnp.zeros(2))[::-1]", "slice must have a step >= 1"),
     ("jax.new_ref(jnp.zeros(2))[..., ...]", "Only one ellipsis is supported."),
-    ("jax.new_ref(jnp.zeros(2))[jnp.array([True, False])]", "boolean indices must be concrete"),
+    ("jax.jit(lambda mask: jax.new_ref(jnp.zeros(2))[mask])(jnp.array([True, False]))",
+     "boolean indices must be concrete"),
     ("jax.jit(lambda r, i: r[i:])(jax.new_ref(jnp.zeros(3)), 1)",
      "Attempted boolean conversion of traced array"),
     ("jax.new_ref((1., 2.))", "Error interpreting argument to new_ref as a JAX value"),
@@ -706,6 +707,40 @@ def test_views_write_through():
     jax.jit(lambda r: jax.ref.addupdate(r.at[0].at[2], 3, 9.))(ref)
     array[0, 2, 3] += 9
     np.testing.assert_array_equal(ref[...], array)
+
+
+MASK = np.array([True, False, True])
+PLANE = np.arange(12).reshape(3, 4) % 3 == 0
+
+
+@pytest.mark.parametrize("index", [
+    (slice(None), PLANE[0]), (..., PLANE[0]), MASK, PLANE, (MASK, 1), (MASK, slice(1, 3)),
+    (0, PLANE[0]), (MASK, np.array([3, 1])), (..., PLANE), np.zeros(3, bool), jnp.array(MASK),
+], ids=str)
+def test_a_known_mask_selects_as_numpys(index):
+    whole = np.arange(12, dtype=np.float32).reshape(3, 4)
+    at = np.asarray(index) if isinstance(index, jax.Array) else index
+    part = whole[at]
+    written = whole.copy()
+    written[at] += 5
+
+    def change(x):
+        ref = jax.new_ref(x)
+        first = ref[index]
+        ref[index] += 2.
+        ref.at[index][...] = ref[index] + 3.
+        return first, ref[...]
+
+    for run in (change, jax.jit(change)):
+        first, last = run(whole)
+        np.testing.assert_array_equal(first, part)
+        np.testing.assert_array_equal(last, written)
+
+
+@pytest.mark.parametrize(("index", "axis"), [(MASK[:2], 0), ((..., MASK), 1), ((0, MASK), 1)])
+def test_a_mask_fits_its_axes(index, axis):
+    with pytest.raises(IndexError, match=f"boolean index did not match .* in index {axis}"):
+        jax.new_ref(jnp.zeros((3, 4)))[index]
 
 
 def test_numpy_and_xla_agree():

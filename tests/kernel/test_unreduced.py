@@ -18,7 +18,7 @@ from explicit import agree
 
 import saem as jax
 import saem.numpy as jnp
-from saem import lax
+from saem import export, lax
 from saem.core.jaxpr import evaluate
 from saem.sharding import AxisType, NamedSharding
 from saem.sharding import PartitionSpec as P
@@ -291,6 +291,12 @@ GROUPS = {
         f"T(jax.grad(lambda c: SM(lambda c: lax.psum(c, 'y'), P('x', None, unreduced={{'y'}}), "
         f"P('x', None))(c).sum()), {U})",
     ],
+    "exported programs take and give addends": [
+        f"T(lambda c, d: jax.export.export(jax.jit(lambda c: {op}))(c).call(d), {made}, {given})"
+        for op, made, given in [
+            ("c + c", U, U), ("c + c", U, N), ("c + c", U, R), ("c * 2", N, N), ("c * 2", N, U),
+            ("c + c", R, R), ("c + c", R, N), ("jax.reshard(c, P())", U, U),
+            ("jax.reshard(c, P('x', None, unreduced={'y'}))", N, N)]],
 }
 
 
@@ -312,6 +318,18 @@ def placed(shape, *spec, **sums):
 
 def open_product(a, b):
     return jnp.dot(a, b, out_sharding=P("x", None, unreduced={"y"}))
+
+
+def test_a_file_keeps_which_sums_are_open(mesh):
+    whole = placed((8, 4), "x", None)
+    c = jax.reshard(whole, P("x", None, unreduced={"y"}))
+    back = export.deserialize(export.export(jax.jit(lambda c: (c + c, jax.reshard(c, P()))))(
+        c).serialize())
+    for given in (c, whole):
+        twice, once = jax.jit(back.call)(given)
+        assert jax.typeof(twice).sharding.spec == P("x", None, unreduced={"y"})
+        np.testing.assert_array_equal(jax.reshard(twice, P()), 2 * np.asarray(whole))
+        np.testing.assert_array_equal(once, whole)
 
 
 def test_the_text_of_a_program_says_what_is_unreduced(mesh):

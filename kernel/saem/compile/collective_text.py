@@ -32,6 +32,11 @@ class DeviceAxes(Record):
     symbol: str
     silent: bool = False
 
+    @property
+    def left(self) -> list[Hashable]:
+        """The axes that are left to the partitioner."""
+        return [name for name in self.sizes if name not in self.manual]
+
     def groups(self, names: Sequence[Hashable], index_groups: Groups = None) -> np.ndarray:
         """Return the rows of partition numbers that act together along ``names``."""
         order = list(self.sizes)

@@ -36,6 +36,7 @@ Size = Union[int, "Dim"]
 # A product of powers: ((factor, power), …) in the order of factors; () is the constant 1.
 Monomial = tuple
 Terms = dict[Monomial, int]
+Bound = Union["Fraction", float]
 HOW_DEEP = 4  # how many constraints are combined to decide one comparison
 
 
@@ -82,8 +83,10 @@ class Scope:
 
     def __init__(self) -> None:
         self.constraints: list[Constraint] = []
-        # What replaces a monomial, by an equality among the constraints.
-        self.rules: dict[Monomial, Size] = {}
+        # What is at least 0 by the constraints, as it was before their rules.
+        self.facts: list[Dim] = []
+        # By equalities among the constraints: how often which monomial is which size.
+        self.rules: list[tuple[Monomial, int, Size]] = []
 
     def __str__(self) -> str:
         head = f"{id(self)}"
@@ -96,20 +99,39 @@ class Scope:
     def add(self, text: str, left: Size, right: Size, equal: bool) -> None:
         """Add the constraint ``left >= right``, or ``left == right``.
 
+        Where a remainder is known, the quotient times the divisor is, too.
         Raises: ValueError if it never holds, or is an equality whose left side is no one term.
         """
         difference = left - right
         self.constraints.append(Constraint(text, difference, equal))
+        self._add_fact(difference, equal)
+        lower.cache_clear()
         if not isinstance(difference, Dim):
             if difference < 0 or (equal and difference != 0):
                 raise ValueError(f"Unsatisfiable explicit constraint: {text}")
             return
         if equal:
-            if not isinstance(left, Dim) or len(left.terms) != 1 or left.terms[0][1] != 1:
+            if not isinstance(left, Dim) or len(left.terms) != 1:
                 raise ValueError(
-                    f"Invalid equality constraint: {text}. The left-hand side must be of the form "
-                    "of a variable, a product or an operation, without a coefficient.")
-            self.rules[left.terms[0][0]] = right
+                    f"Invalid equality constraint: {text}. The left-hand-side must be of the "
+                    "form `term * coefficient`. A term is a variable, a product or an operation.")
+            monomial, count = left.terms[0]
+            self.rules.append((monomial, count, right))
+            (factor, power), *more = monomial
+            if isinstance(factor, Operation) and factor.name == "mod" and not more \
+                    and count == power == 1:
+                self._add_quotient(factor.left, factor.right, right)
+
+    def _add_fact(self, difference: Size, equal: bool) -> None:
+        signs = (1, -1) if equal else (1,)
+        self.facts += [d for d in (sign * difference for sign in signs) if isinstance(d, Dim)]
+
+    def _add_quotient(self, dividend: Size, divisor: Size, rest: Size) -> None:
+        """Add that the quotient times ``divisor`` is ``dividend`` without ``rest``."""
+        times = divisor * operation("floordiv", dividend, divisor, self)
+        self._add_fact(times - dividend + rest, True)
+        if isinstance(times, Dim) and len(times.terms) == 1:
+            self.rules.append((*times.terms[0], dividend - rest))
 
 
 class Dim:
@@ -373,11 +395,12 @@ def product(left: Monomial, right: Monomial) -> Monomial:
 
 def made(terms: Terms, scope: Scope) -> Size:
     """Return the size with these terms: an int if it is constant."""
-    if scope.rules:
-        for monomial, instead in scope.rules.items():
-            if terms.get(monomial):
-                count = terms.pop(monomial)
-                return made(terms, scope) + count * instead
+    for known, step, instead in scope.rules:
+        for monomial, count in terms.items():
+            if count and count % step == 0 and set(known) <= set(monomial):
+                others = tuple(pair for pair in monomial if pair not in known)
+                rest = {m: c for m, c in terms.items() if m != monomial}
+                return made(rest, scope) + made({others: count // step}, scope) * instead
     kept = {m: c for m, c in terms.items() if c}
     if not kept:
         return 0
@@ -475,23 +498,31 @@ def is_nonnegative(size: Size) -> bool | None:
         return size >= 0
     if lower(size) >= 0:
         return True
-    return False if lower(-size) > 0 else None
+    return False if lower(-size - 1) >= 0 else None
 
 
 @functools.lru_cache(4096)
-def lower(size: Size) -> float:
-    """Return a number that ``size`` never falls below; -inf if none is found."""
+def lower(size: Size, depth: int = HOW_DEEP) -> float:
+    """Return an integer that ``size`` never falls below; -inf if none is found.
+
+    Where it is at least 0, there may be a larger one.  ``depth`` is how many constraints may be
+    combined.
+    """
     if not isinstance(size, Dim):
         return size
     terms = tuple((m, fractions.Fraction(c)) for m, c in size.terms)
-    return least(terms, size.scope, HOW_DEEP)
+    least_known = least(terms, size.scope, depth)
+    return least_known if least_known == -math.inf else math.ceil(least_known)
 
 
-def least(terms: tuple[tuple[Monomial, Fraction], ...], scope: Scope, depth: int) -> float:
-    """Return a lower bound of a sum of terms: the best that facts known of them give."""
-    best = sum((times_interval(c, interval(m, scope)) for m, c in terms), 0.0)
-    best = -math.inf if best != best else best
-    if best >= 0 or not depth:
+def least(terms: tuple[tuple[Monomial, Fraction], ...], scope: Scope, depth: int) -> Bound:
+    """Return a lower bound of a sum of terms: the best that facts known of them give.
+
+    One above -1 is good enough: the sum, or what it is a bound of, is an integer.
+    """
+    best: Bound = sum((times_interval(c, interval(m, scope, depth)) for m, c in terms),
+                      fractions.Fraction(0))
+    if best > -1 or not depth:
         return best
     counts = dict(terms)
     for monomial, count in terms:  # a maximum is one of two, and so is a minimum
@@ -501,9 +532,9 @@ def least(terms: tuple[tuple[Monomial, Fraction], ...], scope: Scope, depth: int
                 rest = {m: c for m, c in counts.items() if m != monomial}
                 best = max(best, min(least(plus(rest, count, part, scope), scope, depth - 1)
                                      for part in (factor.left, factor.right)))
-                if best >= 0:
+                if best > -1:
                     return best
-    for fact in facts(counts, scope):
+    for fact in facts(counts, scope, depth):
         known = dict(terms_of(fact, scope))
         for monomial, count in counts.items():
             if monomial and known.get(monomial, 0) * count > 0:
@@ -512,7 +543,7 @@ def least(terms: tuple[tuple[Monomial, Fraction], ...], scope: Scope, depth: int
                         for m in {**counts, **known}}
                 left = tuple((m, c) for m, c in rest.items() if c)
                 best = max(best, least(left, scope, depth - 1))
-                if best >= 0:
+                if best > -1:
                     return best
     return best
 
@@ -526,28 +557,25 @@ def plus(counts: Mapping[Monomial, Fraction], scale: Fraction, size: Size, scope
     return tuple((m, c) for m, c in total.items() if c)
 
 
-def times_interval(count: Fraction, bounds: tuple[float, float]) -> float:
-    """Return the least of ``count`` times a number within ``bounds``."""
+def times_interval(count: Fraction, bounds: tuple[float, float]) -> Bound:
+    """Return the least of ``count`` times an integer within ``bounds``."""
     end = bounds[0] if count > 0 else bounds[1]
-    return float(count) * end if end else 0.0
+    return -math.inf if math.isinf(end) else count * int(end)
 
 
-def facts(counts: Mapping[Monomial, Fraction], scope: Scope) -> Iterator[Size]:
+def facts(counts: Mapping[Monomial, Fraction], scope: Scope, depth: int) -> Iterator[Size]:
     """Yield sizes that are at least 0: the constraints, and what operations in ``counts`` mean."""
     named = list(counts)
-    for constraint in scope.constraints:
-        if isinstance(constraint.difference, Dim):
-            yield constraint.difference
-            if constraint.equal:
-                yield -constraint.difference
-            named += [m for m, _ in constraint.difference.terms if m not in counts]
+    for fact in scope.facts:
+        yield fact
+        named += [m for m, _ in fact.terms if m not in counts]
     for monomial in named:
         for factor, _ in monomial:
             if isinstance(factor, Operation):
-                yield from meaning(factor, scope)
+                yield from meaning(factor, scope, depth)
 
 
-def meaning(factor: Operation, scope: Scope) -> Iterator[Size]:
+def meaning(factor: Operation, scope: Scope, depth: int) -> Iterator[Size]:
     """Yield sizes that are at least 0 since ``factor`` is what it is."""
     left, right = factor.left, factor.right
     value: Any = made({((factor, 1),): 1}, scope)
@@ -555,20 +583,20 @@ def meaning(factor: Operation, scope: Scope) -> Iterator[Size]:
         yield from (value - left, value - right)
     elif factor.name == "min":
         yield from (left - value, right - value)
-    elif lower(right) > 0:
-        if factor.name == "floordiv":
-            yield from (left - right * value, right * value + right - 1 - left)
-        else:
-            yield right - 1 - value
-            if lower(left) >= 0:
-                yield left - value
+    else:
+        sign = next((sign for sign in (1, -1) if lower(sign * right - 1, depth - 1) >= 0), 0)
+        rest = value if factor.name == "mod" else left - right * value
+        if sign:  # the remainder is between 0 and the divisor
+            yield from (sign * rest, sign * (right - rest) - 1)
+        if sign > 0 and factor.name == "mod" and lower(left, depth - 1) >= 0:
+            yield left - value
 
 
-def interval(monomial: Monomial, scope: Scope) -> tuple[float, float]:
+def interval(monomial: Monomial, scope: Scope, depth: int) -> tuple[float, float]:
     """Return bounds of a product of factors."""
     low, high = 1.0, 1.0
     for factor, power in monomial:
-        a, b = factor_interval(factor, scope)
+        a, b = factor_interval(factor, scope, depth)
         for _ in range(power):
             ends = [x * y if x and y else 0.0 for x in (low, high) for y in (a, b)]
             low, high = min(ends), max(ends)
@@ -577,18 +605,21 @@ def interval(monomial: Monomial, scope: Scope) -> tuple[float, float]:
     return low, high
 
 
-def factor_interval(factor: str | Operation, scope: Scope) -> tuple[float, float]:
+def factor_interval(factor: str | Operation, scope: Scope, depth: int) -> tuple[float, float]:
     if isinstance(factor, str):
         return variable_interval(factor, scope)
-    (a, b), (c, d) = bounds(factor.left), bounds(factor.right)
+    less = max(0, depth - 1)
+    (a, b), (c, d) = bounds(factor.left, less), bounds(factor.right, less)
     if factor.name == "max":
         return max(a, c), max(b, d)
     if factor.name == "min":
         return min(a, c), min(b, d)
+    if factor.name == "mod":
+        return (0.0, d - 1) if c > 0 else (c + 1, 0.0) if d < 0 else (-math.inf, math.inf)
+    if d < 0:  # the quotient of the opposite numbers
+        (a, b), (c, d) = (-b, -a), (-d, -c)
     if c <= 0:
         return -math.inf, math.inf
-    if factor.name == "mod":
-        return 0.0, d - 1
     return (math.floor(a / (c if a < 0 else d)) if a > -math.inf else a,
             math.floor(b / (d if b < 0 else c)) if b < math.inf else b)
 
@@ -609,7 +640,7 @@ def variable_interval(name: str, scope: Scope) -> tuple[float, float]:
     return low, high
 
 
-def bounds(size: Size) -> tuple[float, float]:
+def bounds(size: Size, depth: int) -> tuple[float, float]:
     """Return numbers between which ``size`` is."""
-    return (float(lower(size)), -float(lower(-size))) if isinstance(size, Dim) else (
+    return (float(lower(size, depth)), -float(lower(-size, depth))) if isinstance(size, Dim) else (
         float(size), float(size))

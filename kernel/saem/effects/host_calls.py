@@ -24,7 +24,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from saem import _jaxlib
+from saem.compile.collective_text import DeviceAxes, axis_index_text
 from saem.compile.device_assignment import hold
+from saem.compile.regions import write_case
 from saem.compile.text import physical_aval
 from saem.core import config, dtypes, effects, errors, source, tree
 from saem.core.avals import ShapedArray, aval_of
@@ -242,6 +244,19 @@ class Callback(Primitive):
 
     def lower(self, ctx, *xs):
         outs = [TOKEN, *self.out_avals] if self.threaded else self.out_avals
+        inside = ctx.module.device_axes
+        if inside is None or not inside.left or not self.effects:
+            return self.write_call(ctx, xs, outs)
+        if outs:
+            raise NotImplementedError(
+                "callbacks are only supported in spmd computations when all mesh axes are "
+                "partitioned manually (no partial automatic sharding). Name all axes of the mesh "
+                "in the axis_names of shard_map.")
+        write_once(ctx, inside, xs, lambda *whole: self.write_call(ctx, whole, outs))
+        return []
+
+    def write_call(self, ctx: Any, xs: Sequence[str], outs: Sequence[ShapedArray]) -> list[str]:
+        """Write the call with operands ``xs``."""
         platform = "cpu" if ctx.module.platform == "cpu" else "gpu"
         index = ctx.module.callback(host_call(self, tuple(ctx.in_avals)))
         kept = "true" if self.effects else "false"
@@ -255,6 +270,26 @@ class Callback(Primitive):
             f"backend_config = {{index = {index} : ui64}}, has_side_effect = {kept}, "
             f"operand_layouts = [{layouts[0]}], result_layouts = [{layouts[1]}]}}>",
             *xs, outs=outs, attributes=note)
+
+
+def write_once(ctx: Any, inside: DeviceAxes, xs: Sequence[str],
+               write: Callable[..., list[str]]) -> None:
+    """Write what ``write`` does with the whole operands, on the first device along the axes of
+    the mesh that are left to the partitioner."""
+    mesh = f"@{inside.symbol}"
+    ins = ", ".join(f"<{mesh}, [{', '.join(['{}'] * len(physical_aval(ctx.avals[x]).shape))}]>"
+                    for x in xs)
+    names = ", ".join(f'"{name}"' for name in inside.left)
+
+    def build(*whole: str) -> list[str]:
+        indices = [axis_index_text(ctx, inside, name) for name in inside.left]
+        total = functools.reduce(lambda a, b: ctx.elementwise("stablehlo.add", a, b), indices)
+        return write_case(ctx, total, (), [lambda: write(*whole), list])
+
+    region = ctx.region([ctx.avals[x] for x in xs], build, shardy=True)
+    ctx.emit_many(
+        f"sdy.manual_computation({', '.join(xs)}) in_shardings=[{ins}] out_shardings=[] "
+        f"manual_axes={{{names}}}", *xs, outs=(), regions=[region])
 
 
 def on_several(module: Any, results: int, varies: bool) -> tuple[bool, dict[str, str] | None]:

@@ -25,7 +25,7 @@ from saem.compile.device_assignment import Spread
 from saem.compile.sizes import Step, plan
 from saem.compile.text import physical_aval, tensor_type
 from saem.core import dtypes, tree
-from saem.core.avals import ShapedArray, ShapeDtypeStruct, aval_of
+from saem.core.avals import Seen, ShapedArray, ShapeDtypeStruct, aval_of, sums_of_spec
 from saem.core.dimensions import Dim, Scope, is_static
 from saem.core.primitive import NOT_LINEAR, Primitive, absent, primitive
 from saem.core.record import Record
@@ -34,11 +34,11 @@ from saem.derivatives.custom_vjp import custom_vjp
 from saem.export import file_format, polymorphic
 from saem.jit.decorator import jit
 from saem.jit.stages import Traced, Wrapped
-from saem.ops import sharding_rules
-from saem.ops.constraints import ShardingConstraint
+from saem.ops import sharding_rules, sum_rules
+from saem.ops.constraints import ShardingConstraint, reshard
 from saem.placement.devices import default_device, lowering_platform
 from saem.placement.meshes import AbstractMesh
-from saem.placement.shardings import NamedSharding
+from saem.placement.shardings import NamedSharding, PartitionSpec
 from saem.transform.derivatives import vjp
 
 minimum_supported_calling_convention_version = 9
@@ -187,7 +187,8 @@ class Exported:
     def _differentiable(self) -> Any:
         """The flat call with its backward pass, which is asked for when it is needed."""
         def flat(*xs: Any) -> list[Any]:
-            return bind(CallExported(self), *self._all(xs))
+            args = zip(self._all(xs), self.in_named_shardings)
+            return bind(CallExported(self), *(as_addends(x, s) for x, s in args))
 
         def forward(*xs: Any) -> tuple[Any, Any]:
             return made(*xs), xs  # by the rule again, for derivatives of higher order
@@ -234,6 +235,17 @@ def other_structure(exported: Exported, given: Any) -> Exception:
         f"   - {place}: {what} (exported with the first, called with the second).\n")
 
 
+def as_addends(x: Any, sharding: Any) -> Any:
+    """Return an argument, added up or made addends if the program takes other sums than it has."""
+    if not Seen.sums or (isinstance(x, np.ndarray) and x.dtype == dtypes.float0):
+        return x
+    have, spec = aval_of(x).sums, PartitionSpec() if sharding is None else sharding.spec
+    if have == sums_of_spec(spec):
+        return x
+    return reshard(x, PartitionSpec(*spec.partitions, unreduced=spec.unreduced,
+                                    reduced=spec.reduced))
+
+
 def check_type(got: ShapedArray, wanted: ShapedArray, exported: Exported, number: int) -> None:
     """Refuse an argument of another shape or dtype than the program takes.
 
@@ -273,6 +285,8 @@ class CallExported(Primitive):
     quick_code = False
 
     shard_results = sharding_rules.call_exported
+    sum_results = sum_rules.call_exported
+    starts_sums = True
 
     def typing(self, *avals):
         for number, (aval, wanted) in enumerate(zip(avals, self.exported.in_avals)):

@@ -31,7 +31,7 @@ from saem.core.record import Record
 from saem.export.symbolic import Parser, SymbolicScope
 from saem.generators.counter_based import GENERATORS
 from saem.ops.keys import KeyDType, key_dtype
-from saem.placement.meshes import AbstractMesh
+from saem.placement.meshes import AbstractMesh, AxisType
 from saem.placement.shardings import NamedSharding, PartitionSpec
 
 MAGIC = b"saem export "
@@ -202,21 +202,24 @@ def sharding_to_json(sharding: Any) -> Any:
     if sharding is None:
         return None
     mesh = sharding.mesh
-    if sharding.spec.unreduced or sharding.spec.reduced:
-        raise ValueError(f"Cannot serialize a sharding with axes of sums: {sharding.spec}. Reshard "
-                         "arguments and results of the exported program.")
-    spec = [list(e) if isinstance(e, tuple) else e for e in sharding.spec]
+    spec = [list(e) if isinstance(e, tuple) else e for e in sharding.spec.partitions]
     if any(e is PartitionSpec.UNCONSTRAINED for e in spec):
         raise ValueError("Cannot serialize a sharding with unconstrained axes.")
-    return [list(mesh.axis_sizes), list(mesh.axis_names), spec]
+    sums = [sorted(sharding.spec.unreduced), sorted(sharding.spec.reduced)]
+    kinds = [kind.name for kind in mesh.axis_types]  # of which only sums need to know
+    return [list(mesh.axis_sizes), list(mesh.axis_names), spec,
+            *((*sums, kinds) if any(sums) else ())]
 
 
 def sharding_from_json(form: Any) -> Any:
     if form is None:
         return None
-    sizes, names, spec = form
-    return NamedSharding(AbstractMesh(sizes, names), PartitionSpec(
-        *(tuple(e) if isinstance(e, list) else e for e in spec)))
+    sizes, names, spec, *more = form
+    unreduced, reduced, kinds = more or ((), (), None)
+    types = None if kinds is None else tuple(AxisType[kind] for kind in kinds)
+    return NamedSharding(AbstractMesh(sizes, names, types), PartitionSpec(
+        *(tuple(e) if isinstance(e, list) else e for e in spec), unreduced=frozenset(unreduced),
+        reduced=frozenset(reduced)))
 
 
 # -- the whole ------------------------------------------------------------------------------------

@@ -47,8 +47,8 @@ def parse(idx: Any, shape: tuple[int, ...], wrap: bool = True) -> tuple[tuple, l
     """Return the tokens and values of ``idx`` into an array of ``shape``.
 
     Negative numbers known here count from the end, unless not ``wrap``; those known later are
-    wrapped by the program.  Tokens are NEW, FULL, INT, (PART, length, step), (WINDOW, length, step)
-    for a part whose start is given when running, (SCALAR, wrap),
+    wrapped by the program.  Tokens are NEW, FULL, INT, (PART, length, step, extent), (WINDOW,
+    length, step, extent) for a part whose start is given when running, (SCALAR, wrap),
     (ARRAY, wrap) and (BOOL, count); and GAP for dots that stand for no axis, which still keep
     the arrays around them apart.
     Raises: IndexError or TypeError, as NumPy and JAX do.
@@ -194,13 +194,14 @@ def tokens_of(entry: Any, sizes: tuple[int, ...], wrap: bool, number: int, axis:
     if entry is None or entry is Ellipsis:
         return [NEW if entry is None else GAP], []
     if kind is slice:
-        start, length, step = slice_parts(entry, sizes[0], number)
+        start, length, step, extent = slice_parts(entry, sizes[0], number)
         if length == sizes[0] and step == 1:
             return [FULL], []
         last = start + (length - 1) * step
-        return [(PART, length, step)], [0 if length == 0 else start if step > 0 else last]
+        return [(PART, length, step, extent)], [0 if length == 0 else start if step > 0 else last]
     if kind is Slice:
-        return [(WINDOW, entry.length(), entry.stride)], [entry.start]
+        length, step = entry.length(), entry.stride
+        return [(WINDOW, length, step, extent_of(length, step))], [entry.start]
     if kind is bool:
         return [(BOOL, int(entry))], []
     if isinstance(entry, np.ndarray) and entry.dtype == np.bool_:
@@ -235,8 +236,13 @@ def out_of_empty(axis: int) -> Exception:
         advice="An empty axis has no element to read or write.")
 
 
-def slice_parts(entry: slice, n: int, number: int) -> tuple[int, int, int]:
-    """Return start, length and step of a slice of an axis of size ``n``.
+def extent_of(length: int, step: int) -> int:
+    """Return how many places there are from the first to the last of a slice."""
+    return (length - 1) * abs(step) + 1 if length else 0
+
+
+def slice_parts(entry: slice, n: int, number: int) -> tuple[int, int, int, int]:
+    """Return start, length, step and extent of a slice of an axis of size ``n``.
 
     Raises: IndexError if a bound is traced; ValueError for a step of 0.
     """
@@ -253,11 +259,15 @@ def slice_parts(entry: slice, n: int, number: int) -> tuple[int, int, int]:
         return open_slice_parts(entry, n)
     start, stop, step = entry.indices(n)
     length = len(range(start, stop, step))
-    return start, length, step if length > 1 else 1
+    step = step if length > 1 else 1
+    return start, length, step, extent_of(length, step)
 
 
-def open_slice_parts(entry: slice, n: Any) -> tuple[Any, Any, int]:
-    """Return start, length and step of a slice where sizes are not all known."""
+def open_slice_parts(entry: slice, n: Any) -> tuple[Any, Any, int, Any]:
+    """Return start, length, step and extent of a slice where sizes are not all known.
+
+    Forwards the extent ends where the slice does, though its last place may be before.
+    """
     step = 1 if entry.step is None else operator.index(entry.step)
     if step == 0:
         raise ValueError("slice step cannot be zero")
@@ -269,7 +279,8 @@ def open_slice_parts(entry: slice, n: Any) -> tuple[Any, Any, int]:
     start = (first if step > 0 else last) if entry.start is None else placed(entry.start)
     stop = (last if step > 0 else first) if entry.stop is None else placed(entry.stop)
     reach = stop - start if step > 0 else start - stop
-    return start, larger(0, (reach + abs(step) - 1) // abs(step)), step
+    length = larger(0, (reach + abs(step) - 1) // abs(step))
+    return start, length, step, larger(0, reach) if step > 0 else extent_of(length, step)
 
 
 # -- values as indices -----------------------------------------------------------------------------
@@ -447,7 +458,7 @@ def _by_axis(tokens: tuple, values: Sequence[Any], shape: tuple[int, ...]):
             continue
         full.append(1 if kind == BOOL else next(sizes))
         if kind in (FULL, PART, WINDOW):
-            _, length, step = (PART, full[-1], 1) if kind == FULL else token
+            _, length, step, *_ = (PART, full[-1], 1) if kind == FULL else token
             low = 0 if kind == FULL else as_index(next(given), dtype, kind == WINDOW, full[-1])
             order.append(_Slice(axis, length, step, low))
             continue

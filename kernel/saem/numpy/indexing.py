@@ -203,9 +203,10 @@ def read_part(x: Any, tokens: tuple, values: Sequence[Any], dynamic: bool) -> An
             continue
         axis = len(starts)
         n = shape[axis]
-        _, length, step = token if kind in (PART, WINDOW) else (kind, n if kind == FULL else 1, 1)
+        whole = n if kind == FULL else 1
+        _, _, step, extent = token if kind in (PART, WINDOW) else (kind, whole, 1, whole)
         starts.append(0 if kind == FULL else start_of(kind, token, next(given), n, dtype))
-        extents.append((length - 1) * abs(step) + 1 if length else 0)
+        extents.append(extent)
         strides.append(abs(step))
         flipped += [axis] if step < 0 else []
         if kind in (FULL, PART, WINDOW):

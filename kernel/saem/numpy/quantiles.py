@@ -296,7 +296,12 @@ def _at(ordered: Any, place: Any, last: Any, lead: tuple[int, ...]) -> Any:
         place, last = _together(place, last)
     kept = select.clamp(zero, place, numbers.max(last, zero) if aval_of(last).shape else last)
     index = strong(kept, np.dtype("int32"))
-    full = index.shape[:index.ndim - len(lead)] + lead
+    asked = index.ndim - len(lead)
+    if math.prod(index.shape[asked:]) == 1:  # one place in all rows, which may be sharded
+        alone = shape.squeeze(index, tuple(range(asked, index.ndim)))
+        out = getitem(ordered, (..., alone), mode="promise_in_bounds", wrap_negative_indices=False)
+        return permute(out, (*range(len(lead), out.ndim), *range(len(lead))))
+    full = index.shape[:asked] + lead
     places = [shape.broadcasted_iota(np.dtype("int32"), full, len(full) - len(lead) + i)
               for i in range(len(lead))]
     if index.shape != full:

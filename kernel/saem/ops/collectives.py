@@ -449,13 +449,12 @@ class AxisIndex(Primitive):
 
     def lower(self, ctx):
         mesh = device_axes(ctx, self)
-        others = [name for name in mesh.sizes if name not in mesh.manual]
-        if not others:
+        if not mesh.left:
             return axis_index_text(ctx, mesh, self.axis_name)
         # Partition numbers may be asked only where every axis is manual.
         out = ctx.out_avals[0]
         region = ctx.region([], lambda: [axis_index_text(ctx, mesh, self.axis_name)], shardy=True)
-        names = ", ".join(f'"{name}"' for name in others)
+        names = ", ".join(f'"{name}"' for name in mesh.left)
         return ctx.emit(
             f"sdy.manual_computation() in_shardings=[] out_shardings=[<@{mesh.symbol}, []>] "
             f"manual_axes={{{names}}}", out=out, regions=[region])

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from saem.core import errors
-from saem.core.avals import NO_SUMS, NOWHERE, ShapedArray, Sums, names_of
+from saem.core.avals import NO_SUMS, NOWHERE, ShapedArray, Sums, names_of, sums_of_spec
 from saem.core.sharded import entries_of
 from saem.core.sums import SumsCase
 
@@ -50,6 +50,12 @@ def wanted(self: Any, case: SumsCase) -> Any:
 def elsewhere(self: Any, case: SumsCase) -> Any:
     """What is computed elsewhere is whole."""
     return NO_SUMS
+
+
+def call_exported(self: Any, case: SumsCase) -> Any:
+    """As the program was exported."""
+    return [NO_SUMS if said is None else sums_of_spec(said.spec)
+            for said in self.exported.out_named_shardings]
 
 
 def reshape(self: Any, case: SumsCase) -> Any:

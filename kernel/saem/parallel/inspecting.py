@@ -12,7 +12,6 @@ Source: the documentation of jax.debug.inspect_array_sharding and visualize_arra
 from __future__ import annotations
 
 import importlib.util
-import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -133,14 +132,20 @@ def device_table(shape: Sequence[int], sharding: Any) -> tuple[list[int], list[i
     return sorted({r for r, _ in cells}), sorted({c for _, c in cells}), cells
 
 
-def column_widths(shape: Sequence[int], starts: Sequence[int], labels: Sequence[int],
-                  scale: float, min_width: int, max_width: int) -> list[int]:
-    """Return a width for each column: by its share of the array, wide enough for its label."""
-    sizes = [b - a for a, b in itertools.pairwise([*starts, shape[-1]])]
-    smallest = min(min_width, max(1, max_width // len(sizes)))
-    unit = scale * smallest / max(1, min(sizes))
-    return [max(label + 2, min(int(size * unit), max_width // len(sizes)), smallest)
-            for size, label in zip(sizes, labels)]
+def cell_sizes(shape: Sequence[int], rows: int, labels: Sequence[int], scale: float,
+               min_width: int, max_width: int) -> tuple[list[int], int]:
+    """Return the widths of columns and the height of a row, shaped as the array is.
+
+    At ``scale`` 1 a table is ten lines high; a character is 2.5 times as high as wide.  An array of
+    one dimension counts as a column, and is drawn as one line.  ``labels`` are the lengths that
+    must fit; a table that is wider than ``max_width`` has cells as narrow as they allow.
+    """
+    high, columns = int(10 * scale), len(labels)
+    wide = 2.5 * int(high * (shape[1] if len(shape) == 2 else 1) / max(1, shape[0]))
+    width = int(max(min(wide / columns, max_width), min_width)) - 2
+    width = min(width, (max_width - columns - 1) // columns)
+    return [max(width, label) for label in labels], \
+        max(1, high // rows - 1) if len(shape) == 2 else 1
 
 
 def lines_of(rows: Sequence[int], columns: Sequence[int], cells: Cells, widths: Sequence[int],
@@ -156,9 +161,9 @@ def lines_of(rows: Sequence[int], columns: Sequence[int], cells: Cells, widths: 
             lines.append(border("├", "┼", "┤"))
         labels = [cells[row, column] for column in columns]
         for line in range(height):
-            shown = [label.center(w) if line == height // 2 else " " * w
+            shown = [" " * ((w - len(label)) // 2) + label if line == (height - 1) // 2 else ""
                      for label, w in zip(labels, widths)]
-            lines.append(("│" + "│".join(shown) + "│", labels))
+            lines.append(("│" + "│".join(map(str.ljust, shown, widths)) + "│", labels))
     return [*lines, border("└", "┴", "┘")]
 
 
@@ -172,8 +177,8 @@ def visualize_sharding(shape: Sequence[int], sharding: Any, *, use_color: bool =
     """
     rows, columns, cells = device_table(shape, sharding)
     labels = [max(len(cells[row, column]) for row in rows) for column in columns]
-    widths = column_widths(shape, columns, labels, scale, min_width, max_width)
-    lines = lines_of(rows, columns, cells, widths, max(1, round(scale)))
+    widths, height = cell_sizes(shape, len(rows), labels, scale, min_width, max_width)
+    lines = lines_of(rows, columns, cells, widths, height)
     if not (use_color and importlib.util.find_spec("rich")):
         print("\n".join(text for text, _ in lines))
         return

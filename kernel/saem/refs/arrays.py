@@ -193,8 +193,12 @@ def located(name: str, ref: Any, index: Any, always: bool = False
 
 
 def _one_for_each_axis(index: Any, shape: tuple[int, ...]) -> list[Any]:
-    """Return the entries of ``index``, with ':' for the axes that it leaves out."""
-    items = list(index) if type(index) is tuple else [Ellipsis if index is None else index]
+    """Return the entries of ``index``, with ':' for the axes that it leaves out.
+
+    A mask that is known counts as the places of its True elements, one entry for each of its axes.
+    """
+    given = list(index) if type(index) is tuple else [Ellipsis if index is None else index]
+    items, masks = _without_masks(given)
     dots = [i for i, item in enumerate(items) if item is Ellipsis]
     if len(dots) > 1:
         raise errors.explained(
@@ -207,7 +211,39 @@ def _one_for_each_axis(index: Any, shape: tuple[int, ...]) -> list[Any]:
             advice="A reference of that many axes takes at most that many indices.")
     at = dots[0] if dots else len(items)
     fill = [np.s_[:]] * (len(shape) - len(items) + len(dots))
+    for i, sizes in masks:
+        first = i if i < at else i + len(fill) - len(dots)
+        _check_mask(sizes, shape, first)
     return [*items[:at], *fill, *items[at + 1:]]
+
+
+def _without_masks(items: Sequence[Any]) -> tuple[list[Any], list[tuple[int, tuple[int, ...]]]]:
+    """Return ``items`` with the places of True elements for each mask, and where which mask was.
+
+    A mask that is traced is left as it is.
+    """
+    out: list[Any] = []
+    masks: list[tuple[int, tuple[int, ...]]] = []
+    for item in items:
+        kind = type(item)
+        if (kind is np.ndarray or kind is _jaxlib.ArrayImpl) and item.ndim \
+                and dtypes.is_bool(item.dtype):
+            masks.append((len(out), item.shape))
+            out.extend(np.nonzero(np.asarray(item)))
+        else:
+            out.append(item)
+    return out, masks
+
+
+def _check_mask(sizes: tuple[int, ...], shape: tuple[int, ...], first: int) -> None:
+    """Refuse a mask that does not fit the axes from ``first`` on.  Raises: IndexError."""
+    for axis, size in enumerate(sizes, first):
+        if size != shape[axis]:
+            raise errors.explained(
+                errors.JAXIndexError, "ref.C20",
+                f"boolean index did not match shape of indexed array in index {axis}: got {size}, "
+                f"expected {shape[axis]}.",
+                advice="A mask has the shape of the axes that it indexes.")
 
 
 def parsed(shape: tuple[int, ...], index: Any) -> tuple[list[Indexer], list[Any]]:
@@ -318,7 +354,8 @@ def _index(item: Any) -> Any:
         raise errors.explained(
             errors.NonConcreteBooleanIndexError, "ref.C12",
             f"Array boolean indices must be concrete; got {aval.str_short()}",
-            advice="Write jnp.where(mask, x, ref[...]) back with ref[...] = ….")
+            advice="A mask may be a constant. Else write jnp.where(mask, x, "
+            "ref[...]) back with ref[...] = ….")
     if not dtypes.is_integer(aval.dtype):
         raise errors.explained(
             errors.ArgumentTypeError, "ref.C11",

@@ -205,7 +205,7 @@ def test_one_program_serves_all_positions():
         np.testing.assert_array_equal(np.asarray(getitem(x, (i, slice(1, 10)))),
                                       np.arange(110).reshape(10, 11)[i, 1:10])
     assert indexing._reader.cache_info().currsize == before
-    reader = indexing._reader(("int", ("part", 9, 1)), indexing.DEFAULT)
+    reader = indexing._reader(("int", ("part", 9, 1, 9)), indexing.DEFAULT)
     assert len(reader.info.entries) == 1
 
 
