@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from saem.compile.arrays import rows_from_host
 from saem.compile.dispatch import device_of
 from saem.core import config, dtypes, errors
 from saem.core.avals import aval_of, represented_aval
@@ -400,11 +401,15 @@ def _rows(x: Any, start: Any) -> list[Any]:
 def iterate(x: Any) -> Any:
     """Return an iterator over the rows of the array ``x``.
 
+    Rows of an array whose devices hold parts of it come from the host, to the default device.
+
     Raises: TypeError for a scalar.
     """
     shape = x.aval.shape
     if not shape:
         raise TypeError("iteration over a 0-d array")
+    if not x.is_fully_replicated and x.is_fully_addressable:
+        return rows_from_host(x)
     count = shape[0]
     if count <= 1 or math.prod(shape[1:]) > LARGE_ROW or device_of(x) is None:
         return (x[i] for i in range(count))
