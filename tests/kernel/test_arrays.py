@@ -105,12 +105,15 @@ def test_rows_are_weak_and_committed_as_their_array():
     assert not any(row.committed for row in jnp.arange(20))
 
 
-def test_rows_of_a_sharded_array_lie_where_their_index_puts_them():
+def test_rows_of_a_sharded_array_come_from_the_host_and_those_of_a_replicated_one_do_not():
+    """As in JAX (``result_places.txt``, ``test_explicit.py``)."""
     mesh = jax.make_mesh((4, 2), ("x", "y"), axis_types=(jax.sharding.AxisType.Auto,) * 2)
     for spec in (jax.P("x", "y"), jax.P(None, "y"), jax.P("x"), jax.P()):
         x = jax.device_put(np.arange(64.).reshape(8, 8), jax.NamedSharding(mesh, spec))
         for i, row in enumerate(x):
-            assert row.sharding == x[i].sharding and row.tolist() == list(range(8 * i, 8 * i + 8))
+            here = x[i].sharding if x.is_fully_replicated else jnp.zeros(()).sharding
+            assert row.sharding == here and row.committed == x.is_fully_replicated
+            assert row.tolist() == list(range(8 * i, 8 * i + 8))
 
 
 def test_an_iterator_ends_where_its_array_is_deleted_before_it():

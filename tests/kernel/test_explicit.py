@@ -29,6 +29,8 @@ GROUPS = {
         ("jnp.take_along_axis(a, i, 1)", "xr", "D((8, 4), 'x', dtype=np.int32)"),
         ("jnp.take_along_axis(a, i, 0)", "rep", "D((8, 1), 'x', dtype=np.int32)"),
         ("jax.ops.segment_sum(a, i, 4)", "A((8,))", I), ("jnp.bincount(i, length=3)", "rep", I)]],
+    "rows": ["S(list(v)[1])", "V(list(v)[1])", "S(list(xr)[1])", "V(list(xr)[1], list(xc)[2])",
+             "S(list(rep)[0])", "V(sum(a for a in xr))"],
     "repetition": [
         "jnp.repeat(v, 2)", "V(jnp.repeat(xr, 2, axis=1))", "jnp.repeat(xr, 2, axis=0)",
         "V(jnp.repeat(rep, 2, axis=0))", "V(jnp.repeat(xr, 2, axis=0, out_sharding=P('x')))",
