@@ -105,18 +105,15 @@ def test_rows_are_weak_and_committed_as_their_array():
     assert not any(row.committed for row in jnp.arange(20))
 
 
-@pytest.mark.parametrize("kind", ["Auto", "Explicit"])
-def test_rows_of_a_divided_array_lie_on_one_device(kind):
-    axis_types = (getattr(jax.sharding.AxisType, kind),) * 2
-    mesh = jax.make_mesh((4, 2), ("x", "y"), axis_types=axis_types)
-    for spec in (jax.P("x", "y"), jax.P(None, "y"), jax.P("x")):
+def test_rows_of_a_sharded_array_come_from_the_host_and_those_of_a_replicated_one_do_not():
+    """As in JAX (``result_places.txt``, ``test_explicit.py``)."""
+    mesh = jax.make_mesh((4, 2), ("x", "y"), axis_types=(jax.sharding.AxisType.Auto,) * 2)
+    for spec in (jax.P("x", "y"), jax.P(None, "y"), jax.P("x"), jax.P()):
         x = jax.device_put(np.arange(64.).reshape(8, 8), jax.NamedSharding(mesh, spec))
-        rows = list(x)
-        assert [row.tolist() for row in rows] == np.arange(64.).reshape(8, 8).tolist()
-        assert {(*row.devices(), row.committed) for row in rows} == {(jax.devices()[0], False)}
-    whole = jax.device_put(np.arange(8.).reshape(4, 2), jax.NamedSharding(mesh, jax.P()))
-    assert all(row.sharding.is_equivalent_to(whole[i].sharding, 1) and row.committed
-               for i, row in enumerate(whole))
+        for i, row in enumerate(x):
+            here = x[i].sharding if x.is_fully_replicated else jnp.zeros(()).sharding
+            assert row.sharding == here and row.committed == x.is_fully_replicated
+            assert row.tolist() == list(range(8 * i, 8 * i + 8))
 
 
 def test_an_array_on_several_devices_is_not_handed_over():

@@ -35,6 +35,8 @@ GROUPS = {
         "V(jnp.percentile(xr, 30, axis=-1, method='lower'))",
         "V(jnp.quantile(xr, 0.3, axis=1, method='nearest'))",
         "jnp.quantile(xr, 0.3, axis=0)", "jnp.quantile(x, 0.3, axis=1)", "jnp.quantile(v, 0.3)"],
+    "rows": ["S(list(v)[1])", "V(list(v)[1])", "S(list(xr)[1])", "V(list(xr)[1], list(xc)[2])",
+             "S(list(rep)[0])", "V(sum(a for a in xr))"],
     "repetition": [
         "jnp.repeat(v, 2)", "V(jnp.repeat(xr, 2, axis=1))", "jnp.repeat(xr, 2, axis=0)",
         "V(jnp.repeat(rep, 2, axis=0))", "V(jnp.repeat(xr, 2, axis=0, out_sharding=P('x')))",

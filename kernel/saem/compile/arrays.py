@@ -16,13 +16,20 @@ import numpy as np
 
 from saem import _jaxlib
 from saem.compile.device_assignment import hold, place_names
-from saem.compile.dispatch import deleted_argument, device_of, present, put, spread_like
+from saem.compile.dispatch import (
+    deleted_argument,
+    device_of,
+    present,
+    put,
+    put_host,
+    spread_like,
+)
 from saem.core import dtypes, source
-from saem.core.avals import aval_of
+from saem.core.avals import ShapedArray, aval_of
 from saem.core.conversions import immutable
 from saem.core.events import Transfer, bus
 from saem.core.memory_spaces import HOST, space_of
-from saem.placement.devices import placement_name
+from saem.placement.devices import backend, placement_name, single_device
 from saem.placement.layouts import format_of, is_usual
 from saem.placement.shardings import holds_addends
 from saem.placement.spread import assemble, host_value, part_of, shards
@@ -136,31 +143,59 @@ def item(x: Any, *where: Any) -> Any:
 
 def rebuild(value: np.ndarray, weak_type: bool) -> Any:
     """Return the array that was pickled as ``value``."""
-    x = put(value)
-    return x._rewrap_with_aval_and_sharding(
-        x.aval.update(weak_type=True), x._sharding) if weak_type else x
+    return put_host(value, aval_of(value).update(weak_type=True)) if weak_type else put(value)
+
+
+def rows_from_host(x: Any) -> Any:
+    """Return an iterator over the rows of ``x``, read once and put on the default device."""
+    row = ShapedArray(x.aval.shape[1:], x.aval.dtype, x.aval.weak_type)
+    return (put_host(value, row) for value in value_of(x))
 
 
 def capsule(x: Any, *, stream: Any = None, max_version: Any = None, dl_device: Any = None,
             copy: bool | None = None) -> Any:
-    """Return the DLPack capsule that shares the memory of ``x``.
+    """Return the DLPack capsule that shares the memory of ``x``, or of a copy that was asked for.
 
-    Raises: BufferError for an array on several devices.
+    ``dl_device`` is the (device type, number) on which its reader needs it.
+
+    Raises: BufferError if ``x`` lies on several devices, or for another device type; ValueError if
+    the numbers must move and ``copy`` is False.
     """
-    capsule_device(x)
-    return _jaxlib.buffer_to_dlpack_managed_tensor(x)
+    here = _only_device(x)
+    wanted = here if dl_device is None else _of_dlpack(*dl_device)
+    if wanted is not here and copy is False:
+        raise ValueError(f"Specified device={wanted} which requires a copy since the source device "
+                         f"is {here}, however copy=False. Set copy=True or copy=None.")
+    if wanted is not here or copy:
+        x = _jaxlib.batched_device_put(x.aval, single_device(wanted), [x], [wanted], True, True)
+    return _jaxlib.buffer_to_dlpack_managed_tensor(x, stream)
 
 
-def capsule_device(x: Any) -> tuple[int, int]:
-    """Return DLPack's (device type, number): 1 is the CPU, 2 CUDA.
-
-    Raises: BufferError for an array on several devices.
-    """
+def _only_device(x: Any) -> Any:
+    """Return the device of ``x``.  Raises: BufferError if there are several."""
     device = device_of(x)
     if device is None:
         raise BufferError("DLPack hands over arrays on one device; this one lies on several. "
                           "Take one part: x.addressable_shards[0].data.")
-    return (1, 0) if device.platform == "cpu" else (2, device.local_hardware_id)
+    return device
+
+
+# DLPack's numbers of the types of devices: kDLCPU and kDLCUDA.
+_CPU, _CUDA = 1, 2
+
+
+def _of_dlpack(kind: int, number: int) -> Any:
+    """Return the device that DLPack names by its type and number."""
+    if kind not in (_CPU, _CUDA):
+        raise BufferError("The device specification passed to to_dlpack contains an unsupported "
+                          f"device type (DLDeviceType: {kind}). The types are 1 (CPU), 2 (CUDA).")
+    return backend("cpu" if kind == _CPU else "cuda").device_from_local_hardware_id(number)
+
+
+def capsule_device(x: Any) -> tuple[int, int]:
+    """Return DLPack's (device type, number): 1 is the CPU, 2 CUDA."""
+    device = _only_device(x)
+    return (_CPU, 0) if device.platform == "cpu" else (_CUDA, device.local_hardware_id)
 
 
 def _set(x: Any, where: Any, value: Any) -> None:

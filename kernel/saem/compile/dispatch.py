@@ -102,6 +102,13 @@ def put(x: Any, device: Any = None, committed: bool = False) -> Any:
     if aval.dtype == dtypes.float0:  # no device holds what has no numbers
         return np.zeros(aval.shape, dtypes.float0)
     host = x if isinstance(x, np.ndarray) and x.dtype == aval.dtype else np.asarray(x, aval.dtype)
+    return put_host(host, aval, device, committed)
+
+
+def put_host(host: np.ndarray, aval: ShapedArray, device: Any = None, committed: bool = False
+             ) -> Any:
+    """Return NumPy's numbers as an Array of ``aval`` on ``device`` (the default one if None)."""
+    device = device or default_device()
     if bus.active:
         bus.publish(Transfer(direction="host_to_device", bytes=host.nbytes, source="host",
                              target=placement_name(device), caller=source.here()))

@@ -80,7 +80,7 @@ def _from_concrete(convert: Callable[[Any], Any], name: str) -> Callable[[Tracer
 
 
 def _always_refused(name: str) -> Callable[[Tracer], Any]:
-    def method(self: Tracer, *_args: Any) -> Any:
+    def method(self: Tracer, *_args: Any, **_options: Any) -> Any:
         _refused_to(self, name)
         raise refuse_concretization(self, name)
 
@@ -202,5 +202,6 @@ for _name, _method in {
     "item": _from_concrete(lambda value: value.item(), "item"),
     "tolist": _always_refused("tolist"),
     "tobytes": _always_refused("tobytes"),
+    "__dlpack__": _always_refused("dlpack"),
 }.items():
     setattr(Tracer, _name, _method)

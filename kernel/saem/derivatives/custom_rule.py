@@ -63,9 +63,9 @@ class Signature:
         self.nondiff = tuple(sorted(set(map(operator.index, numbers))))
 
     def resolve(self, args: tuple, kwargs: dict[str, Any]) -> tuple:
-        """Return all arguments by position, defaults filled in.
+        """Return all arguments by position, defaults filled in; keyword-only ones keep theirs.
 
-        Raises: TypeError for a keyword that has no position.
+        Raises: TypeError for a given keyword that has no position.
         """
         if not kwargs and (self.signature is None or len(args) == len(self.positional)):
             return args
@@ -79,10 +79,11 @@ class Signature:
             else:
                 # With its defaults, since a keyword after one that is left out has a position too.
                 bound.apply_defaults()
-                if not bound.kwargs:
+                placeless = [name for name in bound.kwargs if name in kwargs]
+                if not placeless:
                     return bound.args
                 problem = ("The following keyword arguments could not be resolved to positions: "
-                           f"{', '.join(bound.kwargs)}")
+                           f"{', '.join(placeless)}")
         raise errors.explained(
             errors.ArgumentTypeError, f"{self.kind}.C1",
             f"The input arguments to the {self.kind}-decorated function {name_of(self.fun)} could "

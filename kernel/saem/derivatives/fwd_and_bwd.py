@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from saem.core.arguments import positions
 from saem.jit.decorator import jit
 from saem.transform.derivatives import vjp
 
@@ -19,6 +20,8 @@ def fwd_and_bwd(fun: Callable, argnums: int | Sequence[int], has_aux: bool = Fal
     """Return ``fwd(*args) -> (result, residuals)`` and ``bwd(residuals, ct)``, for ``argnums``.
 
     With ``has_aux`` the forward function returns the auxiliary value third.
+
+    Raises: ValueError, when it is called, for a number in ``argnums`` that the call does not have.
     """
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {fun}")
@@ -26,13 +29,15 @@ def fwd_and_bwd(fun: Callable, argnums: int | Sequence[int], has_aux: bool = Fal
     numbers: Sequence[int] = (argnums,) if isinstance(argnums, int) else tuple(argnums)
 
     def fwd(*args: Any, **kwargs: Any) -> tuple:
+        places = positions(numbers, len(args))
+
         def chosen(*xs: Any) -> Any:
             full = list(args)
-            for i, x in zip(numbers, xs):
+            for i, x in zip(places, xs):
                 full[i] = x
             return fun(*full, **kwargs)
 
-        return vjp(chosen, *(args[i] for i in numbers), has_aux=has_aux)
+        return vjp(chosen, *(args[i] for i in places), has_aux=has_aux)
 
     def bwd(pullback: Callable, outgrad: Any) -> Any:
         grads = pullback(outgrad)

@@ -403,7 +403,7 @@ class Compiled(Stage):
 
     @property
     def out_info(self) -> Any:
-        return self._call.out_info(self._program.outs)
+        return self._call.out_info(self._formats_of_results())
 
     @property
     def input_shardings(self) -> Any:
@@ -434,8 +434,10 @@ class Compiled(Stage):
 
     @property
     def output_formats(self) -> Any:
-        layouts = self._program.executable.get_output_layouts()
-        return self._of_results(formats(layouts, self._program.outs))
+        return self._of_results(self._formats_of_results())
+
+    def _formats_of_results(self) -> list[Format]:
+        return formats(self._program.executable.get_output_layouts(), self._program.outs)
 
 
 def formats(layouts: Sequence[Any], shardings: Sequence[Any]) -> list[Format]:

@@ -322,8 +322,8 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable, init_val: Any, *,
     Array(6, dtype=int32, weak_type=True)
     """
     check_callable("fori_loop", "body_fun argument", body_fun)
-    lower, upper = _bounds(lower, upper)
     known = [concrete_or_none(x) for x in (lower, upper)]
+    lower, upper = _bounds(lower, upper)
     if all(x is not None and type(x) is not Dim and not np.ndim(x) for x in known):
         first, last = (int(x) for x in known)
         if config.disable_jit.value:
@@ -362,8 +362,9 @@ def _bounds(lower: Any, upper: Any) -> tuple[Any, Any]:
     Raises: TypeError if their dtypes differ.
     """
     a, b = aval_of(lower), aval_of(upper)
-    if type(upper) is int and dtypes.is_integer(a.dtype):
-        return lower, upper if isinstance(lower, int) else np.asarray(upper, a.dtype)[()]
+    if type(upper) is int and dtypes.is_integer(a.dtype) and (
+            a.dtype == b.dtype or not dtypes.is_unsigned(a.dtype)):
+        return lower, upper if isinstance(lower, int) else np.asarray(upper).astype(a.dtype)[()]
     if a.dtype != b.dtype and all(dtypes.is_integer(v.dtype) and not dtypes.is_unsigned(v.dtype)
                                   for v in (a, b)):
         if a.weak_type:

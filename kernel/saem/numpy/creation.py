@@ -454,6 +454,8 @@ def _constant(name: str, shape: Any, value: int, dtype: Any, device: Any, shardi
     dtype = dtypes.canonicalize(FLOAT) if dtype is None else check_dtype(name, dtype)
     if dtypes.is_extended(dtype):
         return placed(dtype.filled(shape, value), device, sharding)
+    if dtype == dtypes.float0:  # the tangents of integers hold no numbers
+        return np.zeros(shape, dtype)
     return full_placed(shape, np.asarray(value, dtype)[()], device, sharding)
 
 

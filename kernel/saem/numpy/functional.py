@@ -18,7 +18,7 @@ from typing import Any
 from saem.core import errors, tree
 from saem.core.avals import aval_of
 from saem.numpy.creation import asarray
-from saem.numpy.promote import broadcast_shapes
+from saem.numpy.promote import broadcast_shapes, refuse_rank_promotion
 from saem.ops import shape
 from saem.transform.mapping import vmap
 
@@ -87,17 +87,22 @@ def vectorize(pyfunc: Callable, *, excluded: Collection[int | str] = frozenset()
                 errors.ArgumentTypeError, "vectorize.C2",
                 f"wrong number of positional arguments: expected {len(ins)}, got {len(arrays)} "
                 f"{which}", advice="An argument fits each part before the arrow.")
-        return _map(call, arrays, ins, None if cores is None else cores[1], which)
+        return _map(call, arrays, ins, None if cores is None else cores[1], which, signature)
 
     return vectorized
 
 
 def _map(call: Callable, arrays: list[Any], ins: CoreDims, outs: CoreDims | None,
-         which: str) -> Any:
+         which: str, signature: str | None) -> Any:
     """Call a function of core dimensions once per place of the leading axes, broadcast together."""
     sizes: dict[str, int] = {}
     leads = [_leading_axes(x, core, sizes, which) for x, core in zip(arrays, ins)]
     joined = broadcast_shapes(*leads)
+    shapes = [x.shape for x in arrays]
+    if len({len(lead) for lead, whole in zip(leads, shapes) if whole}) > 1:
+        refuse_rank_promotion(
+            f"operands with shapes {shapes} require rank promotion for jnp.vectorize function with "
+            f"signature {signature}.")
     mapped = call if outs is None else _checked(call, outs, sizes, which)
     # An argument that lacks an axis, or has size 1 there while others have more, is shared.
     mapped_axes = []

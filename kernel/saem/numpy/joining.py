@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from saem.compile.arrays import rows_from_host
 from saem.compile.dispatch import device_of
 from saem.core import config, dtypes, errors
 from saem.core.avals import aval_of, represented_aval
@@ -24,7 +25,6 @@ from saem.core.dimensions import as_size
 from saem.core.trace import Tracer, concrete_or_none, is_concrete
 from saem.jit.library import library_function
 from saem.numpy.axes import array_argument, as_array, numbers_may_be_arrays, refuse_out
-from saem.numpy.creation import asarray
 from saem.numpy.indexing import getitem, scatter_update
 from saem.numpy.manipulation import atleast_1d, atleast_2d, atleast_3d, broadcast_to, ravel
 from saem.numpy.promote import check_arraylike, convert_value, promote_dtypes, scalar
@@ -401,15 +401,16 @@ def _rows(x: Any, start: Any) -> list[Any]:
 def iterate(x: Any) -> Any:
     """Return an iterator over the rows of the array ``x``.
 
-    The rows of an array that is divided among devices are read here: none of them may be on one.
+    Rows of an array whose devices hold parts of it come from the host, to the default device.
+
     Raises: TypeError for a scalar.
     """
     shape = x.aval.shape
     if not shape:
         raise TypeError("iteration over a 0-d array")
+    if not x.is_fully_replicated and x.is_fully_addressable:
+        return rows_from_host(x)
     count = shape[0]
-    if device_of(x) is None and not x.is_fully_replicated:
-        return map(asarray, np.asarray(x))
     if count <= 1 or math.prod(shape[1:]) > LARGE_ROW or device_of(x) is None:
         return (x[i] for i in range(count))
     if count <= ROWS or config.staging.value:

@@ -303,17 +303,26 @@ def if_else(condition: Any, yes: Any, no: Any) -> Any:
 
 def _forbid_rank_promotion(name: str, shapes: Sequence[tuple[int, ...]], mode: str) -> None:
     shown = " ".join(str(s) for s in shapes)
+    refuse_rank_promotion(
+        f"Following NumPy automatic rank promotion for {name} on shapes {shown}." if mode == "warn"
+        else f"Operands could not be broadcast together for {name} on shapes {shown} and with the "
+        "config option jax_numpy_rank_promotion='raise'.", stacklevel=6)
+
+
+def refuse_rank_promotion(sentence: str, stacklevel: int = 5) -> None:
+    """Warn or raise with ``sentence`` as ``numpy_rank_promotion`` says; pass where it allows.
+
+    Raises: ValueError under 'raise'.
+    """
+    mode = config.numpy_rank_promotion.value
     if mode == "warn":
         warnings.warn(
-            f"Following NumPy automatic rank promotion for {name} on shapes {shown}. Set the "
-            "jax_numpy_rank_promotion config option to 'allow' to disable this warning; for more "
-            f"information, see {RANK_HELP}.", stacklevel=5)
-        return
-    raise errors.explained(
-        errors.ArgumentError, "broadcast.C2",
-        f"Operands could not be broadcast together for {name} on shapes {shown} and with the "
-        "config option jax_numpy_rank_promotion='raise'.",
-        advice=f"Add the missing axes yourself: x[None]. See {RANK_HELP}.")
+            f"{sentence} Set the jax_numpy_rank_promotion config option to 'allow' to disable this "
+            f"warning; for more information, see {RANK_HELP}.", stacklevel=stacklevel)
+    elif mode == "raise":
+        raise errors.explained(
+            errors.ArgumentError, "broadcast.C2", sentence,
+            advice=f"Add the missing axes yourself: x[None]. See {RANK_HELP}.")
 
 
 # -- both at once ----------------------------------------------------------------------------------

@@ -638,6 +638,8 @@ def full(shape: Sequence[int], fill_value: ArrayLike, dtype: DTypeLike | None = 
             advice="A size of 0 gives an empty array.")
     if dtype is not None:
         dtype = dtypes.canonicalize(dtype, explicit=True, where="full")
+        if dtype == dtypes.float0:  # the tangents of integers hold no numbers
+            return np.zeros(shape, dtype)
         if type(fill_value) is complex and dtypes.scalar_kind(dtype) in ("int", "uint", "float"):
             raise errors.explained(
                 errors.ArgumentTypeError, "full.C3",

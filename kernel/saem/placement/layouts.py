@@ -139,8 +139,9 @@ def place_of_struct(given: Any, shape: tuple) -> tuple[Any, Layout | None]:
 
 
 def format_of(x: Any) -> Format:
-    """Return the layout and the sharding of an array."""
-    return Format(Layout.from_xla(x._pjrt_layout), x._sharding)
+    """Return the layout and the sharding of an array; a deleted one has no layout."""
+    layout = None if x.is_deleted() else Layout.from_xla(x._pjrt_layout)
+    return Format(layout, x._sharding)
 
 
 class Terms(NamedTuple):

@@ -180,7 +180,7 @@ def _spec(partitions: tuple, unreduced: frozenset, reduced: frozenset) -> Partit
 def _entry(entry: Any) -> Any:
     """Return one entry as it is kept: a tuple of one axis as the axis, an empty one as None.
 
-    Raises: ValueError for a tuple in a tuple.
+    Raises: ValueError for a tuple in a tuple; TypeError for what has no hash.
     """
     if isinstance(entry, (tuple, list)):
         for part in entry:
@@ -188,6 +188,7 @@ def _entry(entry: Any) -> Any:
                 raise ValueError("A tuple inside PartitionSpec cannot contain a nested tuple. Got "
                                  f"partition: {entry} and the nested tuple: {part}")
         return None if not entry else entry[0] if len(entry) == 1 else tuple(entry)
+    hash(entry)
     return entry
 
 
@@ -456,7 +457,7 @@ def _hlo_sharding(sharding: NamedSharding, ndim: int) -> Any:
         (sums, kinds.UNREDUCED), (rest, kinds.REPLICATED))]
     shared = [(count, kind) for count, kind in shared if count > 1]
     return _jaxlib.HloSharding.iota_tile(
-        (*sharding.tiles(ndim), *(count for count, _ in shared)), mesh.axis_sizes,
+        (*sharding.tiles(ndim)[:ndim], *(count for count, _ in shared)), mesh.axis_sizes,
         (*used, *sums, *rest), [kind for _, kind in shared])
 
 
