@@ -201,14 +201,25 @@ def asked_for(prim: Primitive) -> Any:
     return found if mesh is not None and mesh.explicit_axes else None
 
 
+def check_one_mesh(shardings: Sequence[Any]) -> None:
+    """Refuse operands whose types name meshes of other axes.  Raises: ValueError."""
+    for other in shardings[1:]:
+        if other.mesh.shape != shardings[0].mesh.shape:
+            raise errors.explained(
+                errors.ArgumentError, "sharding.meshes",
+                f"Mesh for all inputs should be equal. Got one mesh: {shardings[0].mesh} and "
+                f"another mesh: {other.mesh}.",
+                advice="Move one of them: jax.device_put(x, NamedSharding(mesh, spec)).")
+
+
 def sharded_types(prim: Primitive, avals: Sequence[ShapedArray]) -> Any:
     """Return what ``prim.typing`` returns, with the shardings of results.
 
     Raises: ShardingTypeError if they do not follow; NotImplementedError if there is no rule.
     """
-    given = next((a.explicit for a in avals if a.placement and a.placement.sharding), None)
+    given = [a.explicit for a in avals if a.placement and a.placement.sharding]
     wanted = asked_for(prim)
-    if given is None and wanted is None:
+    if not given and wanted is None:
         return prim.typing(*avals)
     if prim.shard_results is None:
         if sub_jaxprs(prim) or prim.types_varying:
@@ -219,9 +230,10 @@ def sharded_types(prim: Primitive, avals: Sequence[ShapedArray]) -> Any:
             f"operand is: {', '.join(a.str_short(True) for a in avals)}.",
             advice="Reshard the operands so that no Explicit axis shards them, or call it under "
             "jax.sharding.auto_axes.")
+    check_one_mesh(given)
     out = prim.typing(*[plain(a) for a in avals])
     outs = list(out) if prim.multiple_results else [out]
-    case = Case(prim, avals, outs, given if wanted is None else wanted)
+    case = Case(prim, avals, outs, given[0] if wanted is None else wanted)
     entries = prim.shard_results(case)
     found = [checked(case, aval, e)
              for aval, e in zip(outs, entries if prim.multiple_results else [entries])]
