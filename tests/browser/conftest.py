@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from drawn import OUTPUT, NewPage
 from jupyter import Lab
+from kept_pages import KeptPages, Lend
 from playwright.sync_api import (
     Browser,
     BrowserContext,
@@ -105,6 +106,21 @@ def shared_page(browser: Browser) -> Iterator[NewPage]:
     """Makes pages that the tests of a module share."""
     with pages(browser) as make:
         yield make
+
+
+@pytest.fixture(scope="session")
+def kept_pages(browser: Browser) -> Iterator[KeptPages]:
+    """The pages of JupyterLab that stay loaded."""
+    kept = KeptPages(browser)
+    yield kept
+    kept.close()
+
+
+@pytest.fixture
+def lab_page(kept_pages: KeptPages, request: pytest.FixtureRequest) -> Iterator[Lend]:
+    """Lends one test the loaded page of a JupyterLab."""
+    with kept_pages.lent(request.session) as lend:
+        yield lend
 
 
 @pytest.fixture
