@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from drawn import OUTPUT, NewPage
 from jupyter import Lab
+from kept_pages import KeptPages, Lend
 from playwright.sync_api import (
     Browser,
     BrowserContext,
@@ -69,42 +70,84 @@ def browser() -> Iterator[Browser]:
         chromium.close()
 
 
+@pytest.fixture(scope="session")
+def windows(browser: Browser) -> Iterator[Callable[[str], BrowserContext]]:
+    """Gives the window of a language: to open one for each page takes a quarter of a second."""
+    opened: dict[str, BrowserContext] = {}
+
+    def window(locale: str) -> BrowserContext:
+        if locale not in opened:
+            opened[locale] = browser.new_context(locale=locale)
+            opened[locale].new_page()  # Chromium closes a window that has no page
+        return opened[locale]
+
+    yield window
+    for context in opened.values():
+        context.close()
+
+
 @contextlib.contextmanager
-def pages(browser: Browser) -> Iterator[NewPage]:
-    """Makes pages by language and colour scheme; an error on a page is one of the test."""
-    contexts: list[BrowserContext] = []
+def pages(windows: Callable[[str], BrowserContext]) -> Iterator[NewPage]:
+    """Makes pages by language and colour scheme; an error on a page is one of the test.
+
+    What a page stored in the browser is gone when it is closed.
+    """
+    made: list[Page] = []
     problems: list[str] = []
 
     def make(locale: str = "en-US", scheme: str = "light", width: int = 1180,
              known: str | None = None) -> Page:
-        context = browser.new_context(
-            locale=locale, color_scheme=scheme, viewport={"width": width, "height": 860}
-        )
-        contexts.append(context)
-        page = context.new_page()
+        page = windows(locale).new_page()
+        made.append(page)
+        page.set_viewport_size({"width": width, "height": 860})
+        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
         # ``known`` is part of an error that the application itself makes, without us.
         page.on("pageerror", lambda error: None if known and known in str(error)
                 else problems.append(str(error)))
         return page
 
     yield make
-    for context in contexts:
-        context.close()
+    for page in made:
+        if not page.is_closed():
+            forget(page)
+            page.close()
     assert not problems, f"errors on the page: {problems}"
 
 
+def forget(page: Page) -> None:
+    """Clear cookies and what the page's origin stored."""
+    page.context.clear_cookies()
+    with contextlib.suppress(Error):  # a page made of data, or in a sandbox, has no storage
+        page.evaluate("() => { localStorage.clear(); sessionStorage.clear(); }")
+
+
 @pytest.fixture
-def new_page(browser: Browser) -> Iterator[NewPage]:
+def new_page(windows: Callable[[str], BrowserContext]) -> Iterator[NewPage]:
     """Makes the pages of one test."""
-    with pages(browser) as make:
+    with pages(windows) as make:
         yield make
 
 
 @pytest.fixture(scope="module")
-def shared_page(browser: Browser) -> Iterator[NewPage]:
+def shared_page(windows: Callable[[str], BrowserContext]) -> Iterator[NewPage]:
     """Makes pages that the tests of a module share."""
-    with pages(browser) as make:
+    with pages(windows) as make:
         yield make
+
+
+@pytest.fixture(scope="session")
+def kept_pages(browser: Browser) -> Iterator[KeptPages]:
+    """The pages of JupyterLab that stay loaded."""
+    kept = KeptPages(browser)
+    yield kept
+    kept.close()
+
+
+@pytest.fixture
+def lab_page(kept_pages: KeptPages, request: pytest.FixtureRequest) -> Iterator[Lend]:
+    """Lends one test the loaded page of a JupyterLab."""
+    with kept_pages.lent(request.session) as lend:
+        yield lend
 
 
 @pytest.fixture

@@ -31,6 +31,14 @@ LANGUAGES = {"ko": "ko_KR", "en": "default"}
 # A page is asked again after so many milliseconds: by itself Playwright asks at every frame, for
 # which the page then draws every frame.
 POLLING = 100
+# As when a page is loaded with a notebook: no launcher stands beside it.
+OPEN = """async path => {
+  const {shell, commands} = window.jupyterapp;
+  await commands.execute('docmanager:open', {path});
+  for (const widget of [...shell.widgets('main')]) {
+    if (widget.id.startsWith('launcher')) widget.dispose();
+  }
+}"""
 
 
 class Lab:
@@ -139,10 +147,16 @@ class Lab:
         nbformat.write(notebook, self.notebooks / name)
 
     def open(self, page: Page, name: str) -> None:
-        """Open a notebook and wait until its kernel is at rest."""
-        place = "notebooks" if self.app == "notebook" else "lab/tree"
-        page.goto(f"{self.address}/{place}/{name}?token={self.token}&reset")
+        """Open a notebook and wait until its kernel is at rest; a new page is loaded first."""
+        if page.url.startswith(f"{self.address}/lab"):
+            page.evaluate(OPEN, name)
+        else:
+            place = "notebooks" if self.app == "notebook" else "lab/tree"
+            page.goto(f"{self.address}/{place}/{name}?token={self.token}&reset")
         expect(page.locator(".jp-NotebookPanel:visible")).to_be_visible(timeout=60_000)
+        page.wait_for_function(
+            "path => window.jupyterapp.shell.currentWidget?.context?.path === path",
+            arg=name, timeout=60_000, polling=POLLING)
         self.rest(page)
 
     def close_all(self) -> None:

@@ -23,6 +23,7 @@ import journeys
 import pytest
 from drawn import NewPage
 from jupyter import Lab
+from kept_pages import KeptPages
 from playwright.sync_api import Locator, Page, expect
 
 PANEL = "#saem-lens-panel"
@@ -157,15 +158,21 @@ if os.environ.get("SAEM_SWEEP") == "all":
 
 @pytest.fixture(scope="module", params=SHELLS, ids=["-".join(pair) for pair in SHELLS])
 def shell(request: pytest.FixtureRequest, labs: Callable[[str], Lab], labextension,
-          tmp_path_factory, shared_page: NewPage) -> Iterator[journeys.Shell]:
+          kept_pages: KeptPages, tmp_path_factory, shared_page: NewPage
+          ) -> Iterator[journeys.Shell]:
     """One of the three shells, with the notebook open, in a language and its scheme."""
     name, language = request.param
     with contextlib.ExitStack() as opened:
+        if name == "lab":
+            lab = labs(language)
+            lend = opened.enter_context(kept_pages.lent(request.session))
+            yield InNotebook(name, lab, lend(lab, 1440, LOOKS[language]))
+            return
         if name == "notebook":
             home = tmp_path_factory.mktemp(f"notebook7-{language}")
             lab = opened.enter_context(Lab(home, labextension, language, app="notebook"))
         else:
-            lab = labs(language if name == "lab" else "en")
+            lab = labs("en")
             opened.callback(lab.close_all)
         page = shared_page(f"{language}-{language.upper()}", LOOKS[language], 1440,
                            known=KNOWN if name == "notebook" else None)

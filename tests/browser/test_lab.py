@@ -90,26 +90,27 @@ def test_the_panel_leaves_a_narrow_notebook_its_room(lab: Lab, new_page, history
     expect(page.locator(PANEL)).to_be_visible()
 
 
-def test_panel_says_what_is_missing(lab: Lab, new_page, picture, history) -> None:
+def test_panel_says_what_is_missing(lab: Lab, lab_page, picture, history) -> None:
     """Another version, a kernel without the lens, and no notebook: each in words."""
     lab.write("version.ipynb", publishing(history, version=999))
     lab.write("plain.ipynb", "1 + 1")
-    page: Page = new_page(width=1440)
+    page = lab_page(lab)
     lab.open(page, "version.ipynb")
     lab.run_all(page)
     lab.command(page, "saem-lens:toggle")
+    expect(page.locator(PANEL)).to_be_hidden()
+    lab.command(page, "saem-lens:toggle")
     expect(page.locator(f"{PANEL} [data-state='version']")).to_contain_text("999")
     lab.open(page, "plain.ipynb")
-    lab.command(page, "saem-lens:toggle")
     expect(page.locator(f"{PANEL} [data-state='absent']")).to_contain_text("%load_ext saem.lens")
     picture(page, "lab-absent")
 
 
-def test_panel_speaks_korean_in_the_dark(labs, new_page, picture, history) -> None:
+def test_panel_speaks_korean_in_the_dark(labs, lab_page, picture, history) -> None:
     """JupyterLab's language is the panel's, and its dark theme too."""
     lab = labs("ko")
     lab.write("follow.ipynb", publishing(history), "1 + 1", "2 + 2", "\n3 + 3")
-    page: Page = new_page(width=1440)
+    page = lab_page(lab)
     lab.open(page, "follow.ipynb")
     page.evaluate(
         "() => window.jupyterapp.commands.execute('apputils:change-theme',"
@@ -120,7 +121,6 @@ def test_panel_speaks_korean_in_the_dark(labs, new_page, picture, history) -> No
     page.locator(f"{PANEL} [data-record='4']").click()
     expect(page.locator(PANEL)).to_contain_text("형상이 바뀌었습니다")
     picture(page, "lab-ko-dark")
-    lab.close_all()
 
 
 OUTPUTS = """
@@ -143,7 +143,7 @@ view
 
 
 def test_outputs_by_mime_type_and_as_a_widget(
-    lab: Lab, new_page, picture, history, static_files
+    lab: Lab, lab_page, picture, history, static_files
 ) -> None:
     """JupyterLab draws our mime type with Graphviz; the widget follows its traits."""
     lab.write(
@@ -152,7 +152,7 @@ def test_outputs_by_mime_type_and_as_a_widget(
         WIDGET.format(static=str(static_files), history=str(history)),
         "view.model = history; view.locale = 'en'",
     )
-    page: Page = new_page(width=1440)
+    page = lab_page(lab)
     lab.open(page, "outputs.ipynb")
     with page.expect_response(lambda r: "saem-lens/static" in r.url):
         lab.command(page, "notebook:run-cell-and-select-next")

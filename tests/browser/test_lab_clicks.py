@@ -10,11 +10,11 @@ import csv
 import json
 import pathlib
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from jupyter import Lab
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 ROOT = pathlib.Path(__file__).parents[2]
 PANEL = "#saem-lens-panel"
@@ -24,21 +24,20 @@ ASKS = "jax.jit(lambda x: 1 if x > 0 else 2)(1.0)"
 
 
 @pytest.fixture(params=["en", "ko"])
-def lab(request, labs: Callable[[str], Lab]) -> Iterator[Lab]:
+def lab(request, labs: Callable[[str], Lab]) -> Lab:
     """JupyterLab in each language, with the lessons in their folders."""
     lab = labs(request.param)
     for language in ("en", "ko"):
         (lab.notebooks / language).mkdir(exist_ok=True)
         for lesson in ("01-arrays", "06-control-flow"):
             shutil.copy(ROOT / language / f"{lesson}.ipynb", lab.notebooks / language)
-    yield lab
-    lab.close_all()
+    return lab
 
 
-def test_launcher_card_and_a_lesson_from_an_error(lab: Lab, new_page, picture) -> None:
+def test_launcher_card_and_a_lesson_from_an_error(lab: Lab, lab_page, picture) -> None:
     """The card opens the first lesson of the reader's language, an error's link its own."""
     lab.write("asks.ipynb", SETUP, ASKS)
-    page: Page = new_page(width=1500)
+    page = lab_page(lab, 1500)
     lab.open(page, "asks.ipynb")
     lab.run_all(page)
     card = page.locator(".jp-OutputArea-output .saem-error")
@@ -58,10 +57,10 @@ def test_launcher_card_and_a_lesson_from_an_error(lab: Lab, new_page, picture) -
                          ) == f"{lab.language}/01-arrays.ipynb"
 
 
-def test_context_menu_exports_and_settings(lab: Lab, new_page, picture) -> None:
+def test_context_menu_exports_and_settings(lab: Lab, lab_page, picture) -> None:
     """A cell's menu shows its jaxpr; the panel saves JSON and CSV; a setting turns badges off."""
     lab.write("clicks.ipynb", SETUP, MODEL)
-    page: Page = new_page(width=1500)
+    page = lab_page(lab, 1500)
     lab.open(page, "clicks.ipynb")
     lab.run_all(page)
     cell = page.locator(".jp-NotebookPanel .jp-CodeCell").nth(1)

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from jupyter import Lab
+from kept_pages import KeptPages
 from playwright.sync_api import Locator, Page, expect
 
 PANEL = "#saem-lens-panel"
@@ -153,28 +154,78 @@ def cells(row: str) -> tuple[str, str]:
     return filled(made.define + made.before), filled(made.after)
 
 
+LEAK = """held = []
+@jax.jit
+def leaks(x):
+    doubled = x * 2
+    held.append(doubled)
+    return doubled
+leaks(1.)
+held[0] + 1"""
+QUESTION = """@jax.jit
+def asks(x):
+    z = x * 2
+    w = z + 1
+    if w: return z
+asks(1.)"""
+REUSE = """key = jax.random.key(7)
+jax.random.normal(key, (2,))
+jax.random.uniform(key, (2,))
+%lens keys"""
+
+
+@pytest.mark.parametrize("language", ["en", "ko"])
+def test_what_the_design_adds_below_the_table(language, labs, lab_page, picture) -> None:
+    """A leak names who holds the tracer, ``bool`` the path with lines, reuse the key's family."""
+    lab = labs(language)
+    lab.write("below.ipynb", SETUP, LEAK, QUESTION, REUSE)
+    page = lab_page(lab, 1500)
+    lab.open(page, "below.ipynb")
+    for at in range(4):
+        page.evaluate("i => { const {content} = window.jupyterapp.shell.currentWidget;"
+                      " content.activeCellIndex = i; content.deselectAll(); }", at)
+        lab.command(page, "notebook:run-cell")
+        lab.rest(page)
+    cards = page.locator(".jp-OutputArea-output .saem-error")
+    expect(cards).to_have_count(2)
+    steps = cards.nth(0).locator(".saem-path-steps li")
+    expect(steps.locator("b")).to_have_text(["x", "doubled", "held[0]"])
+    expect(steps.nth(1).locator("code")).to_have_text("doubled = x * 2")
+    expect(steps.nth(1).locator(".saem-place")).to_have_text(
+        {"en": "cell 2, line 4", "ko": "셀 2 4행"}[language])
+    steps = cards.nth(1).locator(".saem-path-steps li")
+    expect(steps.locator("b")).to_have_text(["x", "z", "w", "bool"])
+    expect(steps.nth(2).locator(".saem-place")).to_have_text(
+        {"en": "cell 3, line 4", "ko": "셀 3 4행"}[language])
+    reused = page.locator(".jp-OutputArea-output .saem-reuse")
+    expect(reused).to_have_count(1)
+    expect(page.locator(".saem-keys")).to_contain_text("normal")
+    expect(page.locator(".saem-keys")).to_contain_text("uniform")
+    picture(page, f"recompile-below-{language}")
+
+
 @pytest.fixture(scope="module", params=["en", "ko"])
-def ran(request, labs: Callable[[str], Lab], shared_page) -> Iterator[tuple[Page, str]]:
+def ran(request, labs: Callable[[str], Lab], kept_pages: KeptPages) -> Iterator[tuple[Page, str]]:
     """A notebook in which every row has run, and the language."""
     lab = labs(request.param)
     texts = [SETUP, *(cell for row in NAMES for cell in cells(row))]
     lab.write("recompiles.ipynb", *texts)
-    page: Page = shared_page(width=1500)
-    lab.open(page, "recompiles.ipynb")
-    lab.run_all(page)
-    for row in ("same_cell", "comment"):
-        at = 1 + 2 * NAMES.index(row)
-        page.evaluate(
-            """([at, text]) => { const {content} = window.jupyterapp.shell.currentWidget;
-               content.activeCellIndex = at; content.deselectAll();
-               content.activeCell.model.sharedModel.setSource(text); }""",
-            [at, texts[at] + ("# another comment" if row == "comment" else "")])
-        lab.command(page, "notebook:run-cell")
-        lab.rest(page)
-    # Mutated values are looked at when a cell ends.
-    expect(page.locator(f"{PANEL} .saem-row")).to_have_count(len(ROWS), timeout=30_000)
-    yield page, request.param
-    lab.close_all()
+    with kept_pages.lent(request.session) as lend:
+        page = lend(lab, 1500)
+        lab.open(page, "recompiles.ipynb")
+        lab.run_all(page)
+        for row in ("same_cell", "comment"):
+            at = 1 + 2 * NAMES.index(row)
+            page.evaluate(
+                """([at, text]) => { const {content} = window.jupyterapp.shell.currentWidget;
+                   content.activeCellIndex = at; content.deselectAll();
+                   content.activeCell.model.sharedModel.setSource(text); }""",
+                [at, texts[at] + ("# another comment" if row == "comment" else "")])
+            lab.command(page, "notebook:run-cell")
+            lab.rest(page)
+        # Mutated values are looked at when a cell ends.
+        expect(page.locator(f"{PANEL} .saem-row")).to_have_count(len(ROWS), timeout=30_000)
+        yield page, request.param
 
 
 def row_of(page: Page, name: str) -> Locator:
@@ -228,54 +279,3 @@ def test_the_panel_names_what_changed(name: str, ran, picture) -> None:
         {"en": f"cell {cell}", "ko": f"셀 {cell}"}[language])
     row.scroll_into_view_if_needed()
     picture(row, f"recompile-{name.strip('<>')}-{language}")
-
-
-LEAK = """held = []
-@jax.jit
-def leaks(x):
-    doubled = x * 2
-    held.append(doubled)
-    return doubled
-leaks(1.)
-held[0] + 1"""
-QUESTION = """@jax.jit
-def asks(x):
-    z = x * 2
-    w = z + 1
-    if w: return z
-asks(1.)"""
-REUSE = """key = jax.random.key(7)
-jax.random.normal(key, (2,))
-jax.random.uniform(key, (2,))
-%lens keys"""
-
-
-@pytest.mark.parametrize("language", ["en", "ko"])
-def test_what_the_design_adds_below_the_table(language, labs, new_page, picture) -> None:
-    """A leak names who holds the tracer, ``bool`` the path with lines, reuse the key's family."""
-    lab = labs(language)
-    lab.write("below.ipynb", SETUP, LEAK, QUESTION, REUSE)
-    page: Page = new_page(width=1500)
-    lab.open(page, "below.ipynb")
-    for at in range(4):
-        page.evaluate("i => { const {content} = window.jupyterapp.shell.currentWidget;"
-                      " content.activeCellIndex = i; content.deselectAll(); }", at)
-        lab.command(page, "notebook:run-cell")
-        lab.rest(page)
-    cards = page.locator(".jp-OutputArea-output .saem-error")
-    expect(cards).to_have_count(2)
-    steps = cards.nth(0).locator(".saem-path-steps li")
-    expect(steps.locator("b")).to_have_text(["x", "doubled", "held[0]"])
-    expect(steps.nth(1).locator("code")).to_have_text("doubled = x * 2")
-    expect(steps.nth(1).locator(".saem-place")).to_have_text(
-        {"en": "cell 2, line 4", "ko": "셀 2 4행"}[language])
-    steps = cards.nth(1).locator(".saem-path-steps li")
-    expect(steps.locator("b")).to_have_text(["x", "z", "w", "bool"])
-    expect(steps.nth(2).locator(".saem-place")).to_have_text(
-        {"en": "cell 3, line 4", "ko": "셀 3 4행"}[language])
-    reused = page.locator(".jp-OutputArea-output .saem-reuse")
-    expect(reused).to_have_count(1)
-    expect(page.locator(".saem-keys")).to_contain_text("normal")
-    expect(page.locator(".saem-keys")).to_contain_text("uniform")
-    picture(page, f"recompile-below-{language}")
-    lab.close_all()

@@ -13,6 +13,7 @@ import shutil
 import pytest
 from drawn import NewPage
 from jupyter import Lab
+from kept_pages import Lend
 from playwright.sync_api import expect
 
 from saem.l10n import catalog, project
@@ -64,10 +65,6 @@ def test_a_unit_is_accepted_from_jupyterlab(clone: Lab, new_page: NewPage, pictu
         review.close()
 
 
-def test_a_server_without_lessons_sources_offers_nothing(labs, new_page: NewPage) -> None:
-    lab = labs("en")
-    page = new_page(width=1280)
-    page.goto(f"{lab.address}/lab?token={lab.token}&reset")
-    page.locator(".jp-Launcher").wait_for(timeout=60_000)
+def test_a_server_without_lessons_sources_offers_nothing(labs, lab_page: Lend) -> None:
+    page = lab_page(labs("en"))
     assert page.evaluate("name => window.jupyterapp.commands.hasCommand(name)", COMMAND) is False
-    labs("en").close_all()

@@ -8,7 +8,7 @@ Invariant: all that is shown comes from the engine in a real kernel.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from jupyter import Lab
@@ -26,16 +26,14 @@ step(jnp.ones(3), jnp.ones(3))"""
 
 
 @pytest.fixture(params=["en", "ko"])
-def lab(request, labs: Callable[[str], Lab]) -> Iterator[Lab]:
+def lab(request, labs: Callable[[str], Lab]) -> Lab:
     """JupyterLab in each language."""
-    yield labs(request.param)
-    labs(request.param).close_all()
+    return labs(request.param)
 
 
-def opened(lab: Lab, new_page, name: str, *cells: str) -> Page:
-    """A notebook with these cells, all of them run."""
+def opened(lab: Lab, page: Page, name: str, *cells: str) -> Page:
+    """The page with a notebook of these cells, all of them run."""
     lab.write(name, *cells)
-    page: Page = new_page(width=1500)
     lab.open(page, name)
     if lab.language == "ko":
         page.evaluate("() => window.jupyterapp.commands.execute('apputils:change-theme',"
@@ -49,9 +47,9 @@ def select(page: Page, index: int) -> None:
                   index)
 
 
-def test_the_xray_stands_in_the_cells_own_editor(lab: Lab, new_page, picture) -> None:
+def test_the_xray_stands_in_the_cells_own_editor(lab: Lab, lab_page, picture) -> None:
     """Hints beside the lines after an X-ray, gone when the text changes; the source unchanged."""
-    page = opened(lab, new_page, "xray.ipynb", SETUP, MODEL, "%%lens tracers\n" + MODEL)
+    page = opened(lab, lab_page(lab, 1500), "xray.ipynb", SETUP, MODEL, "%%lens tracers\n" + MODEL)
     third = page.locator(".jp-Cell").nth(2)
     hints = third.locator(".saem-inlay")
     expect(hints.filter(has_text="h: f32[3]").first).to_be_visible()
@@ -79,7 +77,7 @@ def test_the_xray_stands_in_the_cells_own_editor(lab: Lab, new_page, picture) ->
 
 def test_status_toolbar_badge_and_what_to_try_next(lab: Lab, new_page, picture) -> None:
     """One compile shows in the status bar, the toolbar, on the cell; a click adds a cell."""
-    page = opened(lab, new_page, "status.ipynb", SETUP, MODEL)
+    page = opened(lab, new_page(width=1500), "status.ipynb", SETUP, MODEL)
     name = {"en": "Saem: 1 compiled", "ko": "Saem: 컴파일 1"}[lab.language]
     expect(page.locator(".saem-status-button")).to_contain_text(name)
     expect(page.locator(".jp-NotebookPanel:visible .saem-toolbar-count")).to_have_text("1")
@@ -91,11 +89,11 @@ def test_status_toolbar_badge_and_what_to_try_next(lab: Lab, new_page, picture) 
     expect(page.locator(f"{PANEL} .saem-name")).to_have_text(["loss"], timeout=60_000)
 
 
-def test_what_runs_long_shows_on_cell_panel_and_status(lab: Lab, new_page, picture) -> None:
+def test_what_runs_long_shows_on_cell_panel_and_status(lab: Lab, lab_page, picture) -> None:
     """A trace of some seconds is told while it runs, and no longer when it ended."""
     slow = ("import time\n@jax.jit\ndef crawl(x):\n    time.sleep(4)\n    return x\ncrawl(1.)")
     lab.write("slow.ipynb", SETUP, slow)
-    page: Page = new_page(width=1500)
+    page = lab_page(lab, 1500)
     lab.open(page, "slow.ipynb")
     page.locator(".jp-Notebook .jp-Cell").first.click()
     lab.command(page, "notebook:run-cell-and-select-next")
@@ -110,7 +108,7 @@ def test_what_runs_long_shows_on_cell_panel_and_status(lab: Lab, new_page, pictu
     expect(page.locator(f"{PANEL} .saem-name")).to_have_text(["crawl"])
 
 
-def test_a_long_compile_names_the_constant_that_xla_computes(lab: Lab, new_page, picture) -> None:
+def test_a_long_compile_names_the_constant_that_xla_computes(lab: Lab, lab_page, picture) -> None:
     """The size of the constant and its line, in the reader's language, on panel and cell."""
     soon = SETUP + "\nimport saem.observe.progress as progress\nprogress.WHY_AFTER = 0.3"
     # A hundred and sixty products take XLA some seconds on any machine.
@@ -118,7 +116,7 @@ def test_a_long_compile_names_the_constant_that_xla_computes(lab: Lab, new_page,
              "    for i in range(160):\n        x = jnp.sin(x @ x) + steps[i]\n"
              "    return x\ntable(jnp.ones((3, 3)))")
     lab.write("constant.ipynb", soon, table)
-    page: Page = new_page(width=1500)
+    page = lab_page(lab, 1500)
     lab.open(page, "constant.ipynb")
     page.locator(".jp-Notebook .jp-Cell").first.click()
     lab.command(page, "notebook:run-cell-and-select-next")
@@ -131,11 +129,11 @@ def test_a_long_compile_names_the_constant_that_xla_computes(lab: Lab, new_page,
     expect(page.locator(".saem-running")).to_have_count(0, timeout=60_000)
 
 
-def test_the_panel_follows_a_console(labs, new_page, picture) -> None:
+def test_the_panel_follows_a_console(labs, lab_page, picture) -> None:
     """A console's functions show like a notebook's."""
     lab = labs("en")
     lab.write("plain.ipynb", "1 + 1")
-    page: Page = new_page(width=1500)
+    page = lab_page(lab, 1500)
     lab.open(page, "plain.ipynb")
     page.evaluate("() => window.jupyterapp.commands.execute('console:create',"
                   " {kernelPreference: {name: 'python3'}, activate: true})")
@@ -146,4 +144,3 @@ def test_the_panel_follows_a_console(labs, new_page, picture) -> None:
                       " await w.sessionContext.ready; await w.console.inject(code); }", code)
     expect(page.locator(f"{PANEL} .saem-name")).to_have_text(["<lambda>"], timeout=30_000)
     picture(page, "lab-console")
-    lab.close_all()

@@ -34,11 +34,11 @@ def scroll_to_cell(page: Page, text: str) -> None:
 
 
 @pytest.mark.parametrize("language", ["ko", "en"])
-def test_first_lesson(language: str, labs, new_page, picture) -> None:
+def test_first_lesson(language: str, labs, lab_page, picture) -> None:
     """Saved outputs show; cells run; a gate is answered; the panel lists the compile and why."""
     lab = labs(language)
     shutil.copy(ROOT / language / "01-arrays.ipynb", lab.notebooks)
-    page: Page = new_page(width=1440)
+    page = lab_page(lab)
     lab.open(page, "01-arrays.ipynb")
     # A copied notebook is not trusted, and yet what it saved is drawn.
     scroll_to_cell(page, "jax.make_jaxpr(jax.grad(sum_of_squares))(x)")
@@ -62,4 +62,3 @@ def test_first_lesson(language: str, labs, new_page, picture) -> None:
     history = page.locator(".jp-OutputArea-output .saem-history")
     expect(history.locator(".saem-name", has_text="update")).to_be_visible()
     picture(page, f"lesson-{language}-panel")
-    lab.close_all()

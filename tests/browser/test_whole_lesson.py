@@ -58,7 +58,7 @@ def answer(gate: Locator, text: str) -> None:
     gate.locator(".saem-gate-commit").click()
 
 
-def test_a_whole_lesson_by_clicks(labs, new_page, picture) -> None:
+def test_a_whole_lesson_by_clicks(labs, lab_page, picture) -> None:
     """Every cell runs, fails where it is meant to, and every answer is judged right."""
     lab: Lab = labs("ko")
     notebook = nbformat.read(ROOT / "ko" / LESSON, as_version=4)
@@ -66,7 +66,7 @@ def test_a_whole_lesson_by_clicks(labs, new_page, picture) -> None:
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
     nbformat.write(notebook, lab.notebooks / LESSON)
-    page: Page = new_page(width=1440)
+    page = lab_page(lab)
     page.set_default_timeout(15_000)
     lab.open(page, LESSON)
     before = page.evaluate(CELLS)
@@ -101,4 +101,3 @@ def test_a_whole_lesson_by_clicks(labs, new_page, picture) -> None:
     for name in ("equations", "algebra", "digits", "mystery"):
         assert f'data-gate="{name}" data-state="right"' in shown, name
     picture(page, "whole-ko-end")
-    lab.close_all()

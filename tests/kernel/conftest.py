@@ -8,8 +8,9 @@ optimisations, in half the time.  Which tests do:
 - Not those that ask what compiled code *does*: JAX's digits to the bit, quick settings, caches,
   speed, memory, exports, faults of XLA.  Nor those through which each operation and each
   transformation is compiled as for everybody: every case of the matrix on XLA, each function's
-  values (``tests/kernel/numpy``, ``test_elementwise_oracle.py``), and whole programs as users write
-  them (``small_programs.txt``, the documentation's, the lessons').
+  values (``tests/kernel/numpy``, ``test_elementwise_oracle.py``, the special functions' beside
+  SciPy's), and whole programs as users write them (``small_programs.txt``, the documentation's, the
+  lessons').
 
 With ``SAEM_FULL_EFFORT=1`` the fixture changes nothing: every test compiles as for everybody.
 

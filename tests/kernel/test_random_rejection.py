@@ -55,6 +55,7 @@ def together(expressions):
     return START + f"result = [{', '.join(expressions)}]"
 
 
+@pytest.mark.usefixtures("little_effort")
 def test_floats_are_those_of_jax(jax_oracle):
     same(jax_oracle, together(FLOATS), rtol=1e-5)
 
@@ -63,6 +64,7 @@ def test_counts_are_those_of_jax(jax_oracle):
     same(jax_oracle, together(COUNTS), rtol=0)
 
 
+@pytest.mark.usefixtures("little_effort")
 def test_derivatives_are_those_of_jax(jax_oracle):
     same(jax_oracle, together(SLOPES), rtol=2e-5)
 

@@ -16,15 +16,14 @@ GLOSSARY = "terms:\n- {term: array, accepted: [배열]}\nreadings: {code: 코드
 
 
 def pytest_collection_modifyitems(items):
-    """In each file, put the tests of one lesson side by side: a process runs each lesson once, and
-    where another takes over the rest of the tests, at most one lesson is run by both."""
-    files = {}
-    for item in items:
-        files.setdefault(item.path, len(files))
+    """Put the tests of one lesson side by side: a process runs each lesson once, and where another
+    takes over the rest of the tests, at most one lesson is run by both."""
+    places = {}
 
     def place(item):
         params = item.callspec.params if hasattr(item, "callspec") else {}
-        return files[item.path], str(params.get("lesson", ""))
+        lesson = str(params.get("lesson", ""))
+        return places.setdefault("lessons" if lesson else item.path, len(places)), lesson
 
     items.sort(key=place)
 

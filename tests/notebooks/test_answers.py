@@ -1,41 +1,14 @@
 """Does every gate and every exercise know right from wrong, and does each mistake get its hint?
 
-Read before: ``try_lesson.py``.  Read after: nothing.
+Read before: ``try_lesson.py``, ``ran_lessons.py``.  Read after: nothing.
 """
 
 from __future__ import annotations
 
-import functools
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
+from ran_lessons import WITH_ANSWERS, replies
 
-from saem.l10n import project
-from saem.l10n.execute import RAISES
-from saem.l10n.source import read
-
-HERE = Path(__file__).parent
-TREE = project.find(HERE)
-LESSONS = sorted(path.stem for path in (HERE / "answers").glob("*.toml"))
-
-every_lesson = pytest.mark.parametrize("lesson", LESSONS)
-
-
-@functools.cache
-def replies(lesson):
-    cells = [[c.id, c.source, RAISES in c.tags] for c in read(TREE.lesson(lesson)).cells
-             if c.kind == "code"]
-    # Replies, not digits, are compared: LLVM's optimisations would only take time.
-    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_backend_optimization_level=0"
-    done = subprocess.run([sys.executable, str(HERE / "try_lesson.py"), lesson],
-                          input=json.dumps(cells), env={**os.environ, "XLA_FLAGS": flags},
-                          capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+every_lesson = pytest.mark.parametrize("lesson", WITH_ANSWERS)
 
 
 @every_lesson

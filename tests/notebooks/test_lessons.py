@@ -3,12 +3,11 @@
 Each lesson is executed once a language.  What it shows is compared with the notebook in the tree,
 with the other language, and with the golden outputs that the real JAX made (``make_golden.py``).
 
-Read before: ``make_golden.py``, ``saem.l10n.execute``.
+Read before: ``make_golden.py``, ``ran_lessons.py``.
 """
 
 from __future__ import annotations
 
-import functools
 import html
 import json
 import re
@@ -16,17 +15,17 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from ran_lessons import TREE, executed
 
 import saem  # noqa: F401 - its errors are looked up
 from saem.l10n import build as building
-from saem.l10n import project, pycode
-from saem.l10n.execute import NONDETERMINISTIC, RAISES, execute, is_card, normal_text
+from saem.l10n import pycode
+from saem.l10n.execute import NONDETERMINISTIC, RAISES, is_card, normal_text
 from saem.l10n.figures import text_of
 from saem.l10n.lint import lint
 from saem.l10n.lint.structure import differences
 from saem.l10n.source import read
 
-TREE = project.find(Path(__file__))
 LANGUAGES = (TREE.source_language, *TREE.languages)
 LESSONS = [path.stem for path in TREE.lessons()]
 GOLDEN = Path(__file__).parent / "golden"
@@ -46,14 +45,6 @@ every_notebook = pytest.mark.parametrize(
 def stored(lesson, language):
     """The notebook in the tree."""
     return nbformat.read(TREE.built(lesson, language), as_version=4)
-
-
-@functools.cache
-def executed(lesson, language):
-    """The notebook as its sources make it now, run."""
-    notebook = building.planned(TREE, read(TREE.lesson(lesson)), language)
-    execute(notebook)
-    return notebook
 
 
 def code_cells(notebook, without=NONDETERMINISTIC):

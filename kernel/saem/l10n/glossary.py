@@ -7,6 +7,7 @@ Invariant: a term with rejected forms gives its reason (tests/notebooks/test_glo
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -43,8 +44,12 @@ class Term:
 
     def occurs(self, english: str) -> bool:
         """Whether the term, its plural, or one of its forms stands in the text."""
+        return self._pattern.search(english) is not None
+
+    @functools.cached_property
+    def _pattern(self) -> re.Pattern[str]:
         words = "|".join(re.escape(word) for word in (self.term, *self.forms))
-        return re.search(rf"(?<![\w-])(?:{words})(?:s|es)?(?![\w-])", english, re.I) is not None
+        return re.compile(rf"(?<![\w-])(?:{words})(?:s|es)?(?![\w-])", re.I)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,6 +10,7 @@ Invariant: composing a cell of unchanged units gives the cell (tests/notebooks/t
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Iterator
 
 from markdown_it import MarkdownIt
@@ -86,7 +87,8 @@ def compose(cell: Cell, translate: Callable[[Unit], str]) -> str:
     return "\n".join(lines)
 
 
-def blocks(text: str) -> list[tuple[str, int, int]]:
+@functools.lru_cache(maxsize=4096)  # one check of the lessons asks for each text three times
+def blocks(text: str) -> tuple[tuple[str, int, int], ...]:
     """Top-level Markdown blocks that hold prose: kind, first line, last line (exclusive)."""
     lines = text.split("\n")
     found = []
@@ -98,7 +100,7 @@ def blocks(text: str) -> list[tuple[str, int, int]]:
             last -= 1
         if not _formula("\n".join(lines[first:last])):
             found.append((_KINDS[token.type], first, last))
-    return found
+    return tuple(found)
 
 
 def _blocks(cell: Cell) -> Iterator[Piece]:
