@@ -314,7 +314,7 @@ SCOPES = [
 ]
 
 
-@pytest.mark.parametrize(("constraints", "holds"), SCOPES, ids=lambda x: str(x)[:40])
+@pytest.mark.parametrize(("constraints", "holds"), SCOPES, ids=[", ".join(c) for c, _ in SCOPES])
 def test_every_decided_comparison_holds_for_all_sizes(constraints, holds):
     scope = export.SymbolicScope(constraints)
     a, b, c = export.symbolic_shape("a, b, c", scope=scope)
