@@ -143,16 +143,19 @@ view
 
 
 def test_outputs_by_mime_type_and_as_a_widget(
-    lab: Lab, lab_page, picture, history, static_files
+    lab: Lab, new_page, picture, history, static_files
 ) -> None:
-    """JupyterLab draws our mime type with Graphviz; the widget follows its traits."""
+    """JupyterLab draws our mime type with Graphviz; the widget follows its traits.
+
+    The page is a new one: that Graphviz is loaded when it is needed is seen once in its life.
+    """
     lab.write(
         "outputs.ipynb",
         OUTPUTS.format(jaxpr=str(SAMPLES / "jaxpr.json")),
         WIDGET.format(static=str(static_files), history=str(history)),
         "view.model = history; view.locale = 'en'",
     )
-    page = lab_page(lab)
+    page: Page = new_page(width=1440)
     lab.open(page, "outputs.ipynb")
     with page.expect_response(lambda r: "saem-lens/static" in r.url):
         lab.command(page, "notebook:run-cell-and-select-next")
