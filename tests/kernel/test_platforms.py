@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from both import same, same_error
@@ -18,6 +20,11 @@ PLATFORMS = ("cuda", "cpu", "tpu")
 def by_platform(x):
     return lax.platform_dependent(x, cpu=lambda x: x + x, cuda=lambda x: x * x * x,
                                   default=lambda x: x - 3)
+
+
+def targets(f, platforms):
+    text = jax.jit(f).trace(M).lower(lowering_platforms=platforms).as_text()
+    return sorted(set(re.findall(r"custom_call @((?:lapack|cu|hip)\w+)", text)))
 
 
 def exported(f, *args, platforms=PLATFORMS):
@@ -157,9 +164,21 @@ def test_sizes_may_be_open(jax_oracle):
     same(jax_oracle, program, within=__name__)
 
 
-def test_each_platform_calls_its_own_library():
-    text = exported(jnp.linalg.cholesky, M, platforms=("cpu", "cuda")).mlir_module()
-    assert "@lapack_spotrf_ffi" in text and "@cusolver_potrf_ffi" in text
+@pytest.mark.parametrize("function", [
+    "jnp.linalg.cholesky", "jnp.linalg.qr", "lambda a: jax.scipy.linalg.qr(a, pivoting=True)",
+    "jnp.linalg.svd", "jnp.linalg.eigh", "jnp.linalg.eig", "lambda a: jnp.linalg.solve(a, a[0])",
+    "lax.linalg.tridiagonal", "lambda a: lax.linalg.tridiagonal_solve(a[0], a[1], a[2], a)",
+    "lambda a: lax.linalg.cholesky_update(a, a[0])",
+])
+def test_each_platform_calls_its_own_library(jax_oracle, function):
+    same(jax_oracle, f"[targets({function}, (platform,)) for platform in ('cuda', 'rocm')]",
+         within=__name__)
+    same(jax_oracle, f"targets({function}, ('cpu', 'cuda'))", within=__name__)
+
+
+def test_no_other_platform_calls_lapack():
+    with pytest.raises(NotImplementedError, match="primitive 'ormqr' not found for platform tpu"):
+        targets(lambda a: lax.linalg.ormqr(a, a[0], a), ("cpu", "tpu"))
 
 
 @pytest.mark.parametrize(("expression", "sentence"), [
