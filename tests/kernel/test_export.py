@@ -263,11 +263,19 @@ def test_a_flipped_bit_is_noticed(blob, place):
     (lambda b: b"\x80\x04]" + b, "are no exported program of saem"),
     (lambda b: b[:50], "is damaged"),
     (lambda b: b[:-1], "is damaged"),
-    (lambda b: b.replace(b"export 2", b"export 3", 1), "of format '3'.*reads format 2"),
+    (lambda b: b.replace(b"export 3", b"export 4", 1), "of format '4'.*reads format 2 and 3"),
 ])
 def test_other_bytes_are_refused(blob, change, sentence):
     with pytest.raises(ValueError, match=sentence):
         export.deserialize(change(blob))
+
+
+def test_a_file_of_the_format_before_is_read(blob):
+    form, module = blob.split(b"\n", 1)[1][32:].split(b"\n", 1)
+    (head,) = json.loads(form)
+    del head["uses_global_constants"]  # came with format 3
+    before = file_format.seal(file_format.MAGIC, 2, json.dumps([head]).encode() + b"\n" + module)
+    np.testing.assert_array_equal(export.deserialize(before).call(X), jnp.sin(X))
 
 
 def test_reading_runs_nothing(blob):

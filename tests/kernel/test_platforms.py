@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from both import same, same_error
 
 import saem as jax
 import saem.numpy as jnp
-from saem import lax
+from saem import export, lax
 from saem.compile.lowering import lower
+
+M = np.array([[4, 1, 0.5], [1, 3, 0.2], [0.5, 0.2, 2]], np.float32)
+PLATFORMS = ("cuda", "cpu", "tpu")
+
+
+def by_platform(x):
+    return lax.platform_dependent(x, cpu=lambda x: x + x, cuda=lambda x: x * x * x,
+                                  default=lambda x: x - 3)
+
+
+def targets(f, platforms):
+    text = jax.jit(f).trace(M).lower(lowering_platforms=platforms).as_text()
+    return sorted(set(re.findall(r"custom_call @((?:lapack|cu|hip)\w+)", text)))
+
+
+def exported(f, *args, platforms=PLATFORMS):
+    return export.export(jax.jit(f), platforms=platforms)(*args)
 
 
 def test_the_branch_of_this_platform(jax_oracle):
@@ -73,3 +92,132 @@ def test_small_names_of_lax(jax_oracle):
             return [np.asarray(lax.mulhi(x, y)).tolist(), np.asarray(lax.mulhi(*u)).tolist()]
 
     same(jax_oracle, wide)
+
+
+# -- one program for several platforms ------------------------------------------------------------
+
+
+def test_one_text_chooses_by_the_index_of_the_platform():
+    lowered = jax.jit(by_platform, donate_argnums=0).trace(M).lower(lowering_platforms=PLATFORMS)
+    text = lowered.as_text()
+    head = next(line for line in text.split("\n") if "public @main" in line)
+    assert head.count("%arg") == 1 and head.count("tf.aliasing_output = 0") == 1
+    assert '@main(%platform: tensor<i32> {jax.global_constant = "_platform_index"}' in head
+    functions = [text.index(f"@main_{platform}(%arg0") for platform in PLATFORMS]
+    assert functions == sorted(functions) and text.count("stablehlo.case") == 1
+    assert text.index("stablehlo.multiply") < text.index("@main_cpu(%arg0") < text.index(
+        "stablehlo.add") < text.index("@main_tpu(%arg0") < text.index("stablehlo.subtract")
+    assert lowered.as_text("hlo").count("conditional(") == 1
+
+
+def test_an_array_constant_is_handed_to_the_function_of_each_platform():
+    table = np.arange(100, dtype=np.float32)
+    traced = jax.jit(lambda x: by_platform(x) + table).trace(table)
+    lowered = traced.lower(lowering_platforms=PLATFORMS)
+    assert lowered.as_text().count("%k0: tensor<100xf32>") == 4
+    np.testing.assert_array_equal(lowered.compile()(table), 3 * table)
+
+
+def test_a_program_that_is_the_same_everywhere_is_written_once():
+    plain = exported(jnp.sin, M)
+    assert not plain.uses_global_constants and "stablehlo.case" not in plain.mlir_module()
+
+
+@pytest.mark.parametrize("expression", [
+    "[exported(by_platform, M).call(M), exported(by_platform, M).platforms,"
+    " exported(by_platform, M).uses_global_constants,"
+    " exported(by_platform, M).module_kept_var_idx]",
+    "exported(lambda x, y: by_platform(y), 1., M).module_kept_var_idx",
+    "exported(lambda x, y: by_platform(y), 1., M).call(1., M)",
+    "exported(lambda x: (), M).call(M)",
+    "exported(jnp.linalg.cholesky, M).call(M)",
+    "exported(lambda x: jnp.linalg.qr(x)[1], M, platforms=('cpu', 'cuda')).call(M)",
+    "exported(jnp.linalg.svdvals, M, platforms=('cpu', 'cuda')).call(M)",
+    "exported(jnp.linalg.eigvalsh, M, platforms=('cpu', 'cuda')).call(M)",
+    "exported(jnp.linalg.solve, M, M[0], platforms=('cuda', 'cpu')).call(M, M[0])",
+    "exported(jax.scipy.linalg.solve_triangular, M, M[0]).call(M, M[0])",
+    "exported(lambda k: jax.random.normal(k, (3,)) + by_platform(1.), jax.random.key(0))"
+    ".call(jax.random.key(0))",
+    "jax.grad(lambda x: exported(by_platform, M).call(x).sum())(M)",
+    "jax.grad(jax.grad(lambda x: exported(lambda x: by_platform(x)**2, 1.).call(x)))(2.)",
+    "jax.jit(jax.grad(lambda x: exported(jnp.linalg.cholesky, M).call(x).sum()))(M)",
+    "exported(by_platform, 1.).vjp().platforms",
+    "exported(lambda x: exported(by_platform, M).call(x) * 2, M, platforms=('cpu', 'tpu')).call(M)",
+    "jax.jit(lambda x: exported(by_platform, M).call(x) + exported(by_platform, M).call(M))(M)",
+    "lax.fori_loop(0, 3, lambda i, x: exported(by_platform, M).call(x), M)",
+    "export.export(jax.jit(by_platform), platforms=('tpu', 'cuda'), disabled_checks="
+    "[export.DisabledSafetyCheck.platform()])(M).call(M)",
+])
+def test_it_runs_the_program_of_the_platform_here(jax_oracle, expression):
+    same(jax_oracle, expression, within=__name__)
+
+
+def test_sizes_may_be_open(jax_oracle):
+    def program():
+        n, = export.symbolic_shape("n")
+        square = jax.ShapeDtypeStruct((n, n), np.float32)
+        one = exported(lambda x: jnp.linalg.cholesky(x) + by_platform(x).sum() + x.shape[0], square)
+        two = exported(lambda x: one.call(x) * 2, square, platforms=("tpu", "cpu"))
+        return [one.call(M), one.call(M[:2, :2]), two.call(M), jax.jit(two.call)(M[:1, :1]),
+                jax.grad(lambda x: one.call(x).sum())(M)]
+
+    same(jax_oracle, program, within=__name__)
+
+
+@pytest.mark.parametrize("function", [
+    "jnp.linalg.cholesky", "jnp.linalg.qr", "lambda a: jax.scipy.linalg.qr(a, pivoting=True)",
+    "jnp.linalg.svd", "jnp.linalg.eigh", "jnp.linalg.eig", "lambda a: jnp.linalg.solve(a, a[0])",
+    "lax.linalg.tridiagonal", "lambda a: lax.linalg.tridiagonal_solve(a[0], a[1], a[2], a)",
+    "lambda a: lax.linalg.cholesky_update(a, a[0])",
+])
+def test_each_platform_calls_its_own_library(jax_oracle, function):
+    same(jax_oracle, f"[targets({function}, (platform,)) for platform in ('cuda', 'rocm')]",
+         within=__name__)
+    same(jax_oracle, f"targets({function}, ('cpu', 'cuda'))", within=__name__)
+
+
+def test_no_other_platform_calls_lapack():
+    with pytest.raises(NotImplementedError, match="primitive 'ormqr' not found for platform tpu"):
+        targets(lambda a: lax.linalg.ormqr(a, a[0], a), ("cpu", "tpu"))
+
+
+@pytest.mark.parametrize(("expression", "sentence"), [
+    ("exported(by_platform, M, platforms=('tpu', 'cuda')).call(M)",
+     "Function 'by_platform' was exported for platforms '('tpu', 'cuda')' but it is used on "
+     "'('cpu',)'."),
+    ("exported(lambda x: exported(by_platform, M).call(x), M, platforms=('cpu', 'rocm'))",
+     "Function 'by_platform' was exported for platforms '('cuda', 'cpu', 'tpu')' but it is used "
+     "on '("),
+    ("exported(lambda x: lax.platform_dependent(x, cpu=lax.sin, cuda=lax.cos), M)",
+     "MLIR translation rule for primitive 'platform_index(platforms=(('cpu',), ('cuda',)))' not "
+     "found for platform"),
+    ("exported(jnp.linalg.eigvals, M, platforms=('cpu', 'cuda'))",
+     "Cannot serialize code with custom calls whose targets have no compatibility guarantees"),
+])
+def test_a_platform_without_a_program_is_refused(jax_oracle, expression, sentence):
+    same_error(jax_oracle, expression, sentence, within=__name__)
+
+
+def test_it_comes_back_with_its_derivative():
+    f = lambda x: by_platform(x)**2 + jnp.linalg.cholesky(M)
+    back = export.deserialize(exported(f, M).serialize(vjp_order=1))
+    assert back.platforms == back.vjp().platforms == PLATFORMS
+    assert back.uses_global_constants and back.vjp().uses_global_constants
+    np.testing.assert_allclose(back.call(M), 4 * M**2 + np.linalg.cholesky(M), rtol=1e-6)
+    np.testing.assert_allclose(jax.grad(lambda x: back.call(x).sum())(M), 8 * M, rtol=1e-6)
+
+
+def test_effects_and_references_are_those_of_the_platform_here(capfd):
+    kept = jax.new_ref(np.zeros(3, np.float32))
+
+    def f(x):
+        jax.debug.print("{}", by_platform(x).sum(), ordered=True)
+        kept[...] = by_platform(x)
+        return kept[...] + 1
+
+    lowered = jax.jit(f).trace(M[0]).lower(lowering_platforms=PLATFORMS[:2])
+    assert "stablehlo.case" in lowered.as_text()
+    np.testing.assert_allclose(lowered.compile()(M[0]), 2 * M[0] + 1)
+    jax.effects_barrier()
+    np.testing.assert_allclose(kept[...], 2 * M[0])
+    assert capfd.readouterr().out == "11.0\n"

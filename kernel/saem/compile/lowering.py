@@ -42,6 +42,9 @@ from saem.core.trace import Mark, Tracer, attributes_of
 from saem.placement import layouts
 from saem.placement.shardings import annotation
 
+# The argument of ``main`` that says on which platform it runs, if it is written for several.
+PLATFORM = "%platform"
+
 
 @dataclasses.dataclass(eq=False, repr=False)
 class Lowering:
@@ -67,6 +70,8 @@ class Lowering:
     # What to do with references among its arguments, or values that are no arrays, if there are.
     exchange: Any = None
     terms: Any = None
+    # Those that the text has a program for each of: its first argument is an index into them.
+    platforms: tuple[str, ...] = ()
 
     @functools.cached_property
     def text(self) -> str:
@@ -113,11 +118,13 @@ def used_among(inputs: Sequence[Var], live: set[Atom]) -> tuple[bool, ...]:
 
 def lower(closed: ClosedJaxpr, *, name: str = "fn", keep_unused: bool = False,
           donated: Sequence[bool] = (), spread: Any = None, ordered: bool = False,
-          platform: str = "cpu", embed: bool = False, terms: Any = None) -> Lowering:
+          platform: str | tuple[str, ...] = "cpu", embed: bool = False, terms: Any = None
+          ) -> Lowering:
     """Write ``closed`` as a module whose ``main`` takes its constants, then its kept inputs.
 
     ``spread``, for several devices, has them and the shardings of arguments and results.  With
-    ``embed`` the constants are written into the module, which then needs nothing else.
+    ``embed`` the constants are written into the module, which then needs nothing else.  With a
+    tuple of platforms the program is written for each; ``main`` first takes the index of one.
 
     Raises: TypeError if a constant is a tracer (it must have been moved to the inputs).
     """
@@ -134,7 +141,7 @@ class Options(Record):
     donated: tuple[bool, ...]
     spread: Any
     ordered: bool
-    platform: str
+    platform: str | tuple[str, ...]
     embed: bool
     terms: Any
 
@@ -179,26 +186,50 @@ def has_ordered_effects(closed: ClosedJaxpr) -> bool:
 def write_module(closed: ClosedJaxpr, options: Options) -> Lowering:
     """Write a program without references, whose effects need no order or have a token."""
     jaxpr, spread = closed.jaxpr, options.spread
-    eqns, live = needed_equations(jaxpr)
-    kept = [options.keep_unused or used for used in used_among(jaxpr.invars, live)]
+    kept = [options.keep_unused or used for used in used_inputs(closed)]
     inputs = pick(jaxpr.invars, kept)
     given = tuple(d for d, k in zip(options.donated, kept) if k)
     donations = donation.plan([v.aval for v in inputs], given, closed.out_avals,
                               spread is not None)
     terms = options.terms and options.terms.kept(kept)
     module = Module(options.name)
-    module.platform = options.platform
     writer = Writer(module)
     writer.path = f"jit({options.name})/"
     env: dict[Var, str] = {}
-    scalars = hoist_arrays(writer, closed, live, env)
     arguments = write_arguments(
         writer, inputs, argument_notes(module, inputs, kept, donations, spread, terms), env)
-    if any(True for _ in open_sizes([v.aval.shape for v in jaxpr.invars])):
+    platforms = options.platform if isinstance(options.platform, tuple) else ()
+    if platforms:
+        results = write_each(writer, closed, inputs, env, options, platforms)
+    else:
+        module.platform = options.platform
+        results = write_program(writer, closed, inputs, env, options)
+    consts = writer.hoisted.values()
+    arguments = [f"{k}: {tensor_type(aval)}" for k, _, aval in consts] + arguments
+    if platforms:
+        arguments.insert(0, f'{PLATFORM}: tensor<i32> {{jax.global_constant = "_platform_index"}}')
+    write_function(writer, "public", "main", arguments, results, result_notes(
+        module, () if spread is None else spread.outs, closed.out_avals, terms))
+    return Lowering(
+        module=module, in_avals=tuple(v.aval for v in inputs), out_avals=tuple(closed.out_avals),
+        kept=tuple(kept), consts=tuple(value for _, value, _ in consts),
+        name=options.name, donated=tuple(map(bool, donations)), ordered=options.ordered,
+        closed=closed, terms=terms, platforms=platforms,
+        wasted=donation.wasted([v.aval for v in inputs], given, donations))
+
+
+def write_program(writer: Writer, closed: ClosedJaxpr, inputs: Sequence[Var],
+                  env: dict[Var, str], options: Options) -> list[str]:
+    """Write ``closed``, its kept ``inputs`` named by ``env``, as a whole function; return results.
+    """
+    module, spread, terms = writer.module, options.spread, options.terms
+    eqns, live = needed_equations(closed.jaxpr)
+    scalars = hoist_arrays(writer, closed, live, env)
+    if any(True for _ in open_sizes([v.aval.shape for v in closed.jaxpr.invars])):
         module.sizes = Sizes([(env[v], tensor_type(v.aval), v.aval.shape) for v in inputs])
     for var, value in scalars:
         env[var] = writer.constant(np.asarray(value), var.aval)
-    results = write_equations(writer, eqns, jaxpr.outvars, env)
+    results = write_equations(writer, eqns, closed.jaxpr.outvars, env)
     if Seen.sums and spread is not None and spread.outs:
         results = [r if s is None else whole(writer, r, s, aval)
                    for r, s, aval in zip(results, spread.outs, closed.out_avals)]
@@ -209,16 +240,35 @@ def write_module(closed: ClosedJaxpr, options: Options) -> Lowering:
         writer.operations[:0] = module.sizes.operations
     if options.embed:
         embed_constants(writer)
-    consts = writer.hoisted.values()
-    arguments = [f"{k}: {tensor_type(aval)}" for k, _, aval in consts] + arguments
-    write_function(writer, "public", "main", arguments, results, result_notes(
-        module, () if spread is None else spread.outs, closed.out_avals, terms))
-    return Lowering(
-        module=module, in_avals=tuple(v.aval for v in inputs), out_avals=tuple(closed.out_avals),
-        kept=tuple(kept), consts=tuple(value for _, value, _ in consts),
-        name=options.name, donated=tuple(map(bool, donations)), ordered=options.ordered,
-        closed=closed, terms=terms,
-        wasted=donation.wasted([v.aval for v in inputs], given, donations))
+    return results
+
+
+def write_each(writer: Writer, closed: ClosedJaxpr, inputs: Sequence[Var], env: dict[Var, str],
+               options: Options, platforms: Sequence[str]) -> list[str]:
+    """Write ``closed`` as a private function for each of ``platforms``, and the choice of one.
+
+    The argument ``PLATFORM`` of ``main`` is the index of the platform it runs on.
+    """
+    regions = []
+    for platform in platforms:
+        writer.module.platform = platform
+        inner = Writer(writer.module)
+        inner.path = writer.path
+        names: dict[Var, str] = {}
+        arguments = write_arguments(inner, inputs, [""] * len(inputs), names)
+        results = write_program(inner, closed, inputs, names, options)
+        consts = inner.hoisted.values()
+        arguments += [f"{k}: {tensor_type(aval)}" for k, _, aval in consts]
+        symbol = writer.module.unique_name(f"main_{platform}")
+        write_function(inner, "private", symbol, arguments, results)
+        operands = [*(env[v] for v in inputs),
+                    *(writer.hoist(value, aval) for _, value, aval in consts)]
+        regions.append(writer.region((), functools.partial(
+            writer.emit_many, f"func.call @{symbol}({', '.join(operands)})", *operands,
+            outs=closed.out_avals)))
+    writer.avals[PLATFORM] = ShapedArray((), np.dtype(np.int32))
+    return writer.emit_many(f'"stablehlo.case"({PLATFORM})', PLATFORM, outs=closed.out_avals,
+                            regions=regions)
 
 
 def hoist_arrays(writer: Writer, closed: ClosedJaxpr, live: set[Atom], env: dict[Var, str]
@@ -422,10 +472,10 @@ def whole(writer: Writer, x: str, sharding: Any, aval: ShapedArray) -> str:
 def private_function(module: Module, closed: ClosedJaxpr, name: str) -> tuple[str, list]:
     """Return the symbol of the private function that is ``closed``, and its further arguments.
 
-    It is written once for all calls; its arguments besides the inputs of the program are array
-    constants: (name, value, aval).
+    It is written once for all calls on a platform; its arguments besides the inputs of the program
+    are array constants: (name, value, aval).
     """
-    known = module.memo.get(id(closed))
+    known = module.memo.get((id(closed), module.platform))
     if known is None:
         inner = Writer(module)
         symbol = module.unique_name(name)
@@ -437,7 +487,7 @@ def private_function(module: Module, closed: ClosedJaxpr, name: str) -> tuple[st
         consts = list(inner.hoisted.values())
         arguments += [f"{k}: {tensor_type(aval)}" for k, _, aval in consts]
         write_function(inner, "private", symbol, arguments, results)
-        known = module.memo[id(closed)] = symbol, consts
+        known = module.memo[id(closed), module.platform] = symbol, consts
     return known
 
 

@@ -121,7 +121,8 @@ def deserialize_and_load(serialized: bytes, in_tree: Any, out_tree: Any,
 
     Raises: ValueError for other bytes, those of another jaxlib or platform, or too few devices.
     """
-    body = unseal(MAGIC, VERSION, bytes(serialized), "executable", "serialize_executable.serialize")
+    body = unseal(MAGIC, (VERSION,), bytes(serialized), "executable",
+                  "serialize_executable.serialize")
     text, _, rest = body.partition(b"\n")
     head = json.loads(text)
     used = devices_for(head, execution_devices or devices.local_devices(backend=backend),

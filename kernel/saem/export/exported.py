@@ -44,9 +44,13 @@ from saem.transform.derivatives import vjp
 minimum_supported_calling_convention_version = 9
 maximum_supported_calling_convention_version = 10
 
+# The type of the index of a platform.
+INDEX = ShapedArray((), np.dtype(np.int32))
+
 # Targets of custom calls that are promised to mean the same in later compilers.
 STABLE_TARGETS = re.compile(
-    r"lapack_\w+|Sharding|SPMD\w+|xla\.sdy\.\w+|cu\w+_ffi|hip\w+_ffi|cu_threefry2x32_ffi|Tpu\w*|"
+    r"lapack_\w+|Sharding|SPMD\w+|xla\.sdy\.\w+|cu\w+_ffi|hip\w+_ffi|"
+    r"cu_lu_pivots_to_permutation|hip_lu_pivots_to_permutation|Tpu\w*|"
     r"stablehlo\.dynamic_\w+|ApproxTopK|topk|TopK|annotate_device_placement|LayoutConstraint|Eigh|Qr|ProductOf\w+")
 
 
@@ -83,7 +87,8 @@ class Exported:
                  out_tree: Any, out_avals: tuple[ShapedArray, ...], platforms: tuple[str, ...],
                  mlir_module_serialized: bytes, module_kept_var_idx: tuple[int, ...],
                  in_shardings: tuple[Any, ...] = (), out_shardings: tuple[Any, ...] = (),
-                 nr_devices: int = 1, disabled_safety_checks: Sequence[DisabledSafetyCheck] = (),
+                 nr_devices: int = 1, uses_global_constants: bool = False,
+                 disabled_safety_checks: Sequence[DisabledSafetyCheck] = (),
                  calling_convention_version: int = maximum_supported_calling_convention_version,
                  _get_vjp: Callable[[Exported], Exported] | None = None):
         self.fun_name = fun_name
@@ -101,7 +106,8 @@ class Exported:
         self.calling_convention_version = calling_convention_version
         self.ordered_effects: tuple = ()
         self.unordered_effects: tuple = ()
-        self.uses_global_constants = False
+        # Whether the program takes the index of its platform before its arguments.
+        self.uses_global_constants = uses_global_constants
         self._get_vjp = _get_vjp
 
     def __repr__(self) -> str:
@@ -133,6 +139,17 @@ class Exported:
     def steps(self) -> list[Step]:
         """How the dimension variables follow from the shapes of the arguments."""
         return plan([a.shape for a in self.in_avals], "argument {}".format)
+
+    @property
+    def module_avals(self) -> tuple[ShapedArray, ...]:
+        """The types of the arguments that the program takes."""
+        return (*((INDEX,) if self.uses_global_constants else ()),
+                *(self.in_avals[i] for i in self.module_kept_var_idx))
+
+    def platform_index(self, platform: str) -> int:
+        """Return the index of ``platform``; 0 for one it was not exported for, if that is allowed.
+        """
+        return self.platforms.index(platform) if platform in self.platforms else 0
 
     @functools.cached_property
     def _module(self) -> str:
@@ -304,7 +321,6 @@ class CallExported(Primitive):
         exported = self.exported
         check_platform(exported, ctx.module)
         module = ctx.module
-        formal = [exported.in_avals[i] for i in exported.module_kept_var_idx]
         given = [ctx.in_avals[i] for i in exported.module_kept_var_idx]
         key = (id(exported), *(a.shape for a in given))
         known = module.memo.get(key)
@@ -316,11 +332,13 @@ class CallExported(Primitive):
         kept = [xs[i] for i in exported.module_kept_var_idx]
         shardings = [exported.in_named_shardings[i] for i in exported.module_kept_var_idx]
         kept = [constrained(ctx, x, s) for x, s in zip(kept, shardings)]
+        if exported.uses_global_constants:
+            kept.insert(0, ctx.constant(exported.platform_index(module.platform), INDEX))
         if refine or exported.scope is None:
             outs = ctx.emit_many(f"func.call @{known}({', '.join(kept)})", *kept,
                                  outs=ctx.out_avals)
         else:
-            kept = [as_type(ctx, x, a) for x, a in zip(kept, formal)]
+            kept = [as_type(ctx, x, a) for x, a in zip(kept, exported.module_avals)]
             outs = ctx.emit_many(f"func.call @{known}({', '.join(kept)})", *kept,
                                  outs=exported.out_avals)
             outs = [as_type(ctx, y, a) for y, a in zip(outs, ctx.out_avals)]
@@ -377,12 +395,12 @@ def embed(exported: Exported, module: Any, given: Sequence[ShapedArray] | None =
     Symbols get names that are free there.  Open sizes become those of arguments of ``given``.
     """
     text = exported.mlir_module()
-    formal = [exported.in_avals[i] for i in exported.module_kept_var_idx]
-    outs = exported.out_avals
+    formal, outs = exported.module_avals, exported.out_avals
     if given is not None:
         values = polymorphic.values_of(exported, given)
-        text = polymorphic.refined(text, formal, given, outs)
-        formal = list(given)
+        actual = (INDEX, *given) if exported.uses_global_constants else tuple(given)
+        text = polymorphic.refined(text, formal, actual, outs)
+        formal = actual
         outs = tuple(polymorphic.with_values(a, values) for a in outs)
     names = {}
     for kind, name in _DEFINED.findall(text):
@@ -506,7 +524,8 @@ def export_traced(traced: Traced, platforms: tuple[str, ...],
         out_tree=traced.out_tree, out_avals=tuple(closed.out_avals), platforms=platforms,
         mlir_module_serialized=artifact, in_shardings=ins, out_shardings=outs,
         module_kept_var_idx=tuple(i for i, k in enumerate(lowered.kept) if k),
-        nr_devices=1 if spread is None else len(spread.devices), disabled_safety_checks=disabled,
+        nr_devices=1 if spread is None else len(spread.devices),
+        uses_global_constants=bool(lowered.platforms), disabled_safety_checks=disabled,
         _get_vjp=functools.partial(export_vjp, traced, where, disabled))
 
 

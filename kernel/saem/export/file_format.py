@@ -35,7 +35,8 @@ from saem.placement.meshes import AbstractMesh, AxisType
 from saem.placement.shardings import NamedSharding, PartitionSpec
 
 MAGIC = b"saem export "
-VERSION = 2
+# Files of the version before this one have no programs that take the index of their platform.
+VERSIONS = 2, 3
 LEAF = tree.structure(0)
 
 
@@ -236,13 +237,14 @@ def write(chain: Sequence[Any]) -> bytearray:
         "out_shardings": [sharding_to_json(s) for s in e.out_named_shardings],
         "constraints": [c.text for c in e.scope.constraints] if e.scope is not None else [],
         "platforms": list(e.platforms), "nr_devices": e.nr_devices,
+        "uses_global_constants": e.uses_global_constants,
         "kept": list(e.module_kept_var_idx),
         "disabled": [str(check) for check in e.disabled_safety_checks],
         "calling_convention_version": e.calling_convention_version,
         "bytes": len(e.mlir_module_serialized),
     } for e in chain]
     rest = json.dumps(head).encode() + b"\n" + b"".join(e.mlir_module_serialized for e in chain)
-    return bytearray(seal(MAGIC, VERSION, rest))
+    return bytearray(seal(MAGIC, VERSIONS[-1], rest))
 
 
 def seal(magic: bytes, version: int, body: bytes) -> bytes:
@@ -250,18 +252,19 @@ def seal(magic: bytes, version: int, body: bytes) -> bytes:
     return magic + b"%d\n" % version + hashlib.sha256(body).digest() + body
 
 
-def unseal(magic: bytes, version: int, data: bytes, what: str, maker: str) -> bytes:
+def unseal(magic: bytes, versions: Sequence[int], data: bytes, what: str, maker: str) -> bytes:
     """Return the body that ``seal`` was given.
 
-    Raises: ValueError for bytes that are something else, of another version, or damaged.
+    Raises: ValueError for bytes that are something else, of none of the versions, or damaged.
     """
     line, _, rest = data.partition(b"\n")
     if not line.startswith(magic):
         raise ValueError(f"deserialize: these {len(data)} bytes are no {what} of saem. They must "
                          f"be what {maker} returned.")
-    if line[len(magic):] != b"%d" % version:
+    if line[len(magic):] not in [b"%d" % version for version in versions]:
+        known = " and ".join(map(str, versions))
         raise ValueError(f"deserialize: the {what} is of format {line[len(magic):].decode()!r}, "
-                         f"but this version of saem reads format {version}.")
+                         f"but this version of saem reads format {known}.")
     digest, body = rest[:32], rest[32:]
     if hashlib.sha256(body).digest() != digest:
         raise ValueError(f"deserialize: the {what} is damaged: its checksum is not that of its "
@@ -274,7 +277,7 @@ def read(data: bytes) -> list[dict[str, Any]]:
 
     Raises: ValueError for other bytes.
     """
-    body = unseal(MAGIC, VERSION, data, "exported program", "Exported.serialize()")
+    body = unseal(MAGIC, VERSIONS, data, "exported program", "Exported.serialize()")
     text, _, modules = body.partition(b"\n")
     programs = []
     for form in json.loads(text):
@@ -294,6 +297,7 @@ def _parts(form: dict[str, Any], module: bytes) -> dict[str, Any]:
         "in_shardings": tuple(map(sharding_from_json, form["in_shardings"])),
         "out_shardings": tuple(map(sharding_from_json, form["out_shardings"])),
         "platforms": tuple(form["platforms"]), "nr_devices": form["nr_devices"],
+        "uses_global_constants": form.get("uses_global_constants", False),
         "module_kept_var_idx": tuple(form["kept"]), "disabled": form["disabled"],
         "calling_convention_version": form["calling_convention_version"],
         "mlir_module_serialized": module,

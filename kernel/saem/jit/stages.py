@@ -10,6 +10,7 @@ Source: the documentation of jax.stages.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -137,6 +138,14 @@ class Call(Types, Record):
             return None
         return terms_of(self.entry.closed, self.bound.leaves, self.demands())
 
+    def lower(self, where: Any, platform: str | tuple[str, ...], embed: bool = False) -> Lowering:
+        """Return the program's text for a platform, or one for several, of each its own program.
+        """
+        info, entry = self.info, self.entry
+        return lower(entry.closed, name=info.name, keep_unused=info.keep_unused,
+                     donated=entry.donated, spread=where if isinstance(where, Spread) else None,
+                     platform=platform, embed=embed, terms=self.terms())
+
 
 class Stage:
     """Base of the stages: what they know of the call."""
@@ -178,9 +187,8 @@ class Traced(Stage):
     def lower(self, *, lowering_platforms: Sequence[str] | None = None) -> Lowered:
         """Return the program as StableHLO, for the platforms named or the one its arguments are on.
 
-        For several platforms there is one text, so what it calls must be the same on all of them.
-
-        Raises: ValueError if the program is another one on each platform.
+        For several platforms there is one text; where the program differs, its first argument is
+        the index of the platform among those named.
         """
         lowered, where, committed = self.written(lowering_platforms)
         return Lowered(self._call, lowered, where, committed,
@@ -198,20 +206,13 @@ class Traced(Stage):
 
         With ``embed`` its constants are in the text, else they are further arguments.
         """
-        info, entry = self._call.info, self._call.entry
         where, committed = self.placed()
-        spread = where if isinstance(where, Spread) else None
-        check_shardings(entry)
+        check_shardings(self._call.entry)
         platforms = platforms or (devices.lowering_platform(devices_of(where)[0]),)
-        made = [lower(entry.closed, name=info.name, keep_unused=info.keep_unused,
-                      donated=entry.donated, spread=spread, platform=platform, embed=embed,
-                      terms=self._call.terms())
-                for platform in platforms]
-        for platform, other in zip(platforms[1:], made[1:]):
-            if other.text != made[0].text:
-                raise ValueError(
-                    f"lower: {info.name} is another program on {platform} than on {platforms[0]}. "
-                    "Lower it for one platform at a time.")
+        write = functools.partial(self._call.lower, where, embed=embed)
+        made = [write(platform) for platform in platforms]
+        if any(other.text != made[0].text for other in made[1:]):
+            return write(tuple(platforms)), where, committed
         return made[0], where, committed
 
 
@@ -275,6 +276,8 @@ class Lowered(Stage):
     def compile(self, compiler_options: dict[str, Any] | None = None) -> Compiled:
         """Return the executable program; ``compiler_options`` are XLA's flags by name.
 
+        Of a program lowered for several platforms it is that of the platform it would run on.
+
         Raises: JaxRuntimeError if XLA knows no such option or refuses the program; ValueError if it
         was lowered for other platforms than the one it would run on.
         """
@@ -284,11 +287,14 @@ class Lowered(Stage):
             raise ValueError(
                 f"compile: {info.name} was lowered for {', '.join(self._platforms)}, but would run "
                 f"on {here}. Lower it without lowering_platforms, or read its text.")
-        warn_wasted(self._lowered.wasted)
-        executable = find_or_compile(self._lowered, devices_, info.reference,
+        lowered = self._lowered
+        if lowered.platforms:
+            lowered = self._call.lower(self._where, here)
+        warn_wasted(lowered.wasted)
+        executable = find_or_compile(lowered, devices_, info.reference,
                                      {**info.compiler_options, **(compiler_options or {})})
         dispatch.keep_within_limit()
-        return Compiled(self._call, dispatch.Program(executable, self._lowered, self._where,
+        return Compiled(self._call, dispatch.Program(executable, lowered, self._where,
                                                      self._committed))
 
 

@@ -119,7 +119,7 @@ class CholeskyUpdate(NoDerivative):
         if not aval.size:
             return identities(ctx, ctx.out_avals)[0]
         leading = aval.ndim - 2
-        if on_gpu(ctx) and not leading:
+        if on_gpu(ctx) and ctx.module.platform != "rocm" and not leading:
             outs = [ctx.out_avals[0], ctx.avals[w]]
             # The kernel of the plugin reads rows, so the matrix is handed over as it stands.
             rows = "[dense<[1, 0]> : tensor<2xindex>, dense<0> : tensor<1xindex>]"

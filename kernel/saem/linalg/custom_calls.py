@@ -1,4 +1,4 @@
-"""How does a program call LAPACK on a CPU, and cuSOLVER on a GPU?
+"""How does a program call LAPACK on a CPU, and cuSOLVER or hipSOLVER on a GPU?
 
 By a custom call that names the routine: ``@lapack_spotrf_ffi`` is the Cholesky decomposition in
 single precision.  These routines read matrices column by column, work on all matrices of a stack,
@@ -33,6 +33,11 @@ GPU = ("cuda", "gpu", "rocm")
 
 def on_gpu(ctx: Any) -> bool:
     return ctx.module.platform in GPU
+
+
+def target_on(platform: str, target: str) -> str:
+    """Return the target that is called ``target`` with CUDA: ``cusolver_…`` is ``hipsolver_…``."""
+    return f"hip{target[2:]}" if platform == "rocm" and target.startswith("cu") else target
 
 
 def lapack(routine: str, dtype: Any) -> str:
@@ -77,10 +82,12 @@ def custom_call(ctx: Any, target: str, operands: Sequence[str], outs: Sequence[S
                 reuse: dict[int, int] | None = None) -> list[str]:
     """Write a call of ``target`` on stacks of matrices and return its results.
 
-    ``leading``: the number of axes that count matrices.  ``config``: attributes of the routine.
-    ``reuse``: which result takes over the memory of which operand.
+    ``target``: on GPUs its name with CUDA.  ``leading``: the number of axes that count matrices.
+    ``config``: attributes of the routine.  ``reuse``: which result takes over the memory of which
+    operand.
     """
     config, reuse = config or {}, reuse or {}
+    target = target_on(ctx.module.platform, target)
     avals = [ctx.avals[x] for x in operands]
     shown = ", ".join(f"{name} = {value}" for name, value in config.items())
     attributes: dict[str, Attribute] = {

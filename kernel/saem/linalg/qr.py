@@ -227,7 +227,7 @@ class Ormqr(NoDerivative):
             return ctx.constant(0, aval)
         if not ctx.avals[taus].size:
             return c
-        target = "cusolver_ormqr_ffi" if on_gpu(ctx) else lapack("ormqr", aval.dtype)
+        target = "cusolver_ormqr_ffi" if on_gpu(ctx) else on_cpu(ctx, "ormqr", aval.dtype)
         config = {"left": str(self.left).lower(), "transpose": str(self.transpose_q).lower()}
         return custom_call(ctx, target, [a, taus, c], [aval], leading=aval.ndim - 2,
                            config=config, reuse={0: 2})[0]
