@@ -320,6 +320,12 @@ def open_product(a, b):
     return jnp.dot(a, b, out_sharding=P("x", None, unreduced={"y"}))
 
 
+made_whole_first = pytest.mark.skipif(
+    tuple(map(int, jaxlib.__version__.split(".")[:2])) > (0, 10),
+    reason="XLA of jaxlib 0.11 and later refuses to make addends of a whole result")
+
+
+@made_whole_first
 def test_a_file_keeps_which_sums_are_open(mesh):
     whole = placed((8, 4), "x", None)
     c = jax.reshard(whole, P("x", None, unreduced={"y"}))
@@ -340,11 +346,6 @@ def test_the_text_of_a_program_says_what_is_unreduced(mesh):
     assert '#sdy.sharding<@mesh, [{"x"}, {}], unreduced={"y"}>' in text
     reduced = jax.jit(lambda w: w * 2).lower(placed((8, 4), reduced={"x"})).as_text()
     assert "unreduced" not in reduced
-
-
-made_whole_first = pytest.mark.skipif(
-    tuple(map(int, jaxlib.__version__.split(".")[:2])) > (0, 10),
-    reason="XLA of jaxlib 0.11 and later refuses to make addends of a whole result")
 
 
 @made_whole_first
