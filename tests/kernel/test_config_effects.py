@@ -6,6 +6,7 @@ Invariant: expected answers and sentences are JAX's.
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -407,6 +408,7 @@ def test_clear_caches_forgets_every_program():
 
 
 def test_live_arrays_are_those_alive():
+    gc.collect()  # so that none of other tests' arrays goes in between
     before = len(jax.live_arrays())
     kept = [jnp.asarray(X) + n for n in range(3)]
     assert len(jax.live_arrays()) >= before + 3
