@@ -252,3 +252,13 @@ def test_refused_as_jax_refuses(jax_oracle, program):
     with pytest.raises(Exception) as mine:
         ours(f"show({program})", __name__)
     assert theirs.value.kind in [cls.__name__ for cls in type(mine.value).__mro__], mine.value
+
+
+@pytest.mark.parametrize("rows", [127, 128, 200])
+def test_more_rows_than_the_type_of_indices_counts(rows):
+    """Rows are counted in the type of counts: no index names one of the later rows."""
+    dense = np.eye(rows, 3, dtype="f")
+    for made in (sparse.BCSR.fromdense(dense, index_dtype="int8"),
+                 sparse.CSR.fromdense(dense, index_dtype="int8"),
+                 sparse.BCSR.fromdense(dense, index_dtype="int8").to_bcoo()):
+        np.testing.assert_array_equal(made.todense(), dense)

@@ -161,7 +161,7 @@ def capsule(x: Any, *, stream: Any = None, max_version: Any = None, dl_device: A
     Raises: BufferError if ``x`` lies on several devices, or for another device type; ValueError if
     the numbers must move and ``copy`` is False.
     """
-    here = _only_device(x)
+    here = only_device(x)
     wanted = here if dl_device is None else _of_dlpack(*dl_device)
     if wanted is not here and copy is False:
         raise ValueError(f"Specified device={wanted} which requires a copy since the source device "
@@ -171,7 +171,7 @@ def capsule(x: Any, *, stream: Any = None, max_version: Any = None, dl_device: A
     return _jaxlib.buffer_to_dlpack_managed_tensor(x, stream)
 
 
-def _only_device(x: Any) -> Any:
+def only_device(x: Any) -> Any:
     """Return the device of ``x``.  Raises: BufferError if there are several."""
     device = device_of(x)
     if device is None:
@@ -194,7 +194,7 @@ def _of_dlpack(kind: int, number: int) -> Any:
 
 def capsule_device(x: Any) -> tuple[int, int]:
     """Return DLPack's (device type, number): 1 is the CPU, 2 CUDA."""
-    device = _only_device(x)
+    device = only_device(x)
     return (_CPU, 0) if device.platform == "cpu" else (_CUDA, device.local_hardware_id)
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from saem import _jaxlib
-from saem.compile.arrays import capsule_device
+from saem.compile.arrays import only_device
 from saem.compile.dispatch import put_made
 from saem.core import config, dtypes, errors, finite, promotion, tree
 from saem.core.avals import Seen, ShapeDtypeStruct, aval_functions, aval_of, is_masked, masked_array
@@ -387,7 +387,7 @@ def from_dlpack(x: ArrayLike, /, *, device: Any = None, copy: bool | None = None
     Array([1, 2], dtype=int32)
     """
     if isinstance(x, _jaxlib.ArrayImpl):
-        capsule_device(x)
+        only_device(x)
         return placed(copy_array(x) if copy else x, device or x.sharding)
     if not hasattr(x, "__dlpack__"):
         raise TypeError("The array passed to from_dlpack must have __dlpack__ and "

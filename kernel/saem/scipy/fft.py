@@ -24,7 +24,7 @@ from saem.numpy import fft
 from saem.numpy.axes import array_argument, as_array
 from saem.numpy.joining import concatenate
 from saem.numpy.manipulation import moveaxis
-from saem.numpy.promote import promote_dtypes_inexact
+from saem.numpy.promote import promote_dtypes_inexact, with_rank
 from saem.numpy.rearranging import flip
 from saem.ops.numbers import complex as complex_
 from saem.ops.shape import canonical_axis
@@ -62,16 +62,11 @@ def _resized(x: Any, axis: int, n: int) -> Any:
     return pad(x, aval_of(x).dtype.type(0), more) if have < n else x
 
 
-def _along_last(values: np.ndarray, x: Any) -> np.ndarray:
-    """Return the vector ``values`` along the last of as many axes as ``x`` has."""
-    return values.reshape((1,) * (x.ndim - 1) + values.shape)
-
-
-def _scales(n: int, x: Any) -> np.ndarray:
+def _scales(n: int, x: Any) -> Any:
     """Return by what the values of the transform ``x`` are divided for it to be orthonormal."""
     scales = np.full(n, math.sqrt(2 * n))
     scales[:1] = math.sqrt(4 * n)
-    return _along_last(scales.astype(dtypes.real_dtype(x.dtype)), x)
+    return with_rank(scales.astype(dtypes.real_dtype(x.dtype)), (n,), x.ndim)
 
 
 def dct(x: Array, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None
@@ -103,7 +98,7 @@ def _dct(x: Any, n: int, axis: int, ortho: bool) -> Any:
     order = concatenate([rows[..., ::2], flip(rows[..., 1::2], -1)], axis=-1)
     turns = np.exp(-0.5j * np.pi * np.arange(n) / n).astype(dtypes.complex_dtype(
         np.promote_types(dtype, np.float32)))
-    out = 2 * (fft.fft(order) * _along_last(turns, order)).real
+    out = 2 * (fft.fft(order) * with_rank(turns, (n,), order.ndim)).real
     if ortho:
         out = out / _scales(n, out)
     return moveaxis(out, -1, axis)
@@ -134,7 +129,7 @@ def _idct(x: Any, n: int, axis: int, ortho: bool) -> Any:
     back = concatenate([rows[..., :1] * 0, flip(rows[..., 1:], -1)], axis=-1)
     wide = np.promote_types(dtype, np.float32)
     turns = np.exp(0.5j * np.pi * np.arange(n) / n).astype(dtypes.complex_dtype(wide))
-    turned = complex_(rows.astype(wide), -back.astype(wide)) * _along_last(turns, rows)
+    turned = complex_(rows.astype(wide), -back.astype(wide)) * with_rank(turns, (n,), rows.ndim)
     values = fft.ifft(turned / 2).real
     half = (n + 1) // 2
     places = np.empty(n, int)

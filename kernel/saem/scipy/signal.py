@@ -21,7 +21,7 @@ from saem import lax
 from saem import numpy as jnp
 from saem.core import errors, promotion
 from saem.numpy.axes import array_argument, canonical_axes
-from saem.numpy.promote import promote_dtypes_inexact
+from saem.numpy.promote import promote_dtypes_inexact, with_rank
 from saem.ops.shape import canonical_axis
 from saem.scipy.windows import periodic
 from saem.typing import Array, ArrayLike
@@ -306,8 +306,7 @@ def _is_onesided(asked: bool, *signals: Array) -> bool:
 
 def _like(values: Array, x: Array) -> Array:
     """Return the vector (or number) ``values`` with the dtype of ``x``, along its last axis."""
-    missing = tuple(range(x.ndim - values.ndim)) if values.ndim else ()
-    return jnp.expand_dims(values, missing).astype(x.dtype)
+    return with_rank(jnp.asarray(values, x.dtype), values.shape, x.ndim)
 
 
 def _segments(x: Array, size: int, step: int) -> Array:

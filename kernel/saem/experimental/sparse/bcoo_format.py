@@ -36,6 +36,7 @@ from saem.experimental.sparse.base import (
     SparseInfo,
     nfold_vmap,
 )
+from saem.numpy.promote import with_rank
 from saem.typing import Array, ArrayLike, DTypeLike
 
 
@@ -252,8 +253,8 @@ def columns(indices: Array) -> tuple[Array, ...]:
 
 def in_range(indices: Array, sparse_shape: Sequence[int]) -> Array:
     """Return which elements are no padding."""
-    sizes = np.expand_dims(np.asarray(sparse_shape, indices.dtype), tuple(range(indices.ndim - 1)))
-    return jnp.all(indices < sizes, axis=-1)
+    sizes = jnp.asarray(sparse_shape, indices.dtype)
+    return jnp.all(indices < with_rank(sizes, sizes.shape, indices.ndim), axis=-1)
 
 
 def masked(keep: Array, data: Array) -> Array:

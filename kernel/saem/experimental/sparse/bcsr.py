@@ -109,9 +109,9 @@ class BCSR(JAXSparse):
             arr = arr.sort_indices()
         data, indices = whole(arr)
         rows = arr.sparse_shape[0]
+        numbers = jnp.arange(rows + 1)
         starts = nfold_vmap(
-            lambda column: jnp.searchsorted(column, jnp.arange(rows + 1, dtype=column.dtype)),
-            arr.n_batch)(
+            lambda column: jnp.searchsorted(column.astype(numbers.dtype), numbers), arr.n_batch)(
             indices[..., 0]).astype(indices.dtype)
         return cls((data, indices[..., 1], starts), shape=arr.shape, indices_sorted=True,
                    unique_indices=arr.unique_indices)
@@ -141,9 +141,10 @@ class BCSR(JAXSparse):
         rows, cols = self._sparse_shape
 
         def one(indices: Array, indptr: Array) -> Array:
-            place = jnp.arange(self.nse, dtype=indptr.dtype)
-            row = jnp.searchsorted(indptr, place, side="right").astype(indices.dtype) - 1
-            inside = place < indptr[-1]
+            place = jnp.arange(self.nse)
+            starts = indptr.astype(place.dtype)
+            row = (jnp.searchsorted(starts, place, side="right") - 1).astype(indices.dtype)
+            inside = place < starts[-1]
             return jnp.stack([jnp.where(inside, row, rows), jnp.where(inside, indices, cols)],
                              1).astype(indices.dtype)
 

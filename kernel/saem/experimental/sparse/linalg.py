@@ -46,16 +46,8 @@ def lobpcg_standard(A: Array | Callable[[Array], Array], X: Array, m: int = 100,
     """
     X = jnp.asarray(X)
     n, k = _checked(A, X)
-    apply = A if callable(A) else lambda v: jnp.dot(A, v, precision=lax.Precision.HIGHEST)
+    apply = _product_with(A, X)
     limit = float(dtypes.finfo(X.dtype).eps) if tol is None else tol
-    out = apply(X)
-    if out.shape != X.shape or out.dtype != X.dtype:
-        raise errors.explained(
-            errors.ArgumentError, "lobpcg.C5",
-            f"A must be ({n}, {n}) matrix A, got output {out.shape} of {out.dtype.name} for "
-            f"{X.shape} of {X.dtype.name}",
-            advice="The function multiplies a block of columns by a square matrix.")
-    zero = jnp.zeros_like(X)
     U, _ = _orthonormal(X, jnp.zeros((n, 0), X.dtype))
     values, U = _best(apply, U, jnp.ones(k, bool), k)[:2]
 
@@ -72,7 +64,8 @@ def lobpcg_standard(A: Array | Callable[[Array], Array], X: Array, m: int = 100,
         P = _product(W, C[k:])
         return count + 1, values, U, P, _converged(apply, values, U, limit, n)
 
-    begin = (jnp.int32(0), values, U, zero, _converged(apply, values, U, limit, n))
+    done = _converged(apply, values, U, limit, n)
+    begin = (jnp.int32(0), values, U, jnp.zeros_like(X), done)
     count, values, U, _, _ = lax.while_loop(goes_on, step, begin)
     return values, U, count
 
@@ -100,6 +93,23 @@ def _checked(A: Any, X: Array) -> tuple[int, int]:
             f"A, X must have same dtypes (were {A.dtype.name}, {X.dtype.name}), and A must have "
             f"shape {(n, n)}, got {A.shape}", advice="X has a row for each row of A.")
     return n, k
+
+
+def _product_with(A: Array | Callable[[Array], Array], X: Array) -> Callable[[Array], Array]:
+    """Return the function that multiplies a block of columns by ``A``; it is tried on ``X``.
+
+    Raises: ValueError if the product has another type than ``X``.
+    """
+    apply = A if callable(A) else lambda v: _product(A, v)
+    out = apply(X)
+    if out.shape != X.shape or out.dtype != X.dtype:
+        n = X.shape[0]
+        raise errors.explained(
+            errors.ArgumentError, "lobpcg.C5",
+            f"A must be ({n}, {n}) matrix A, got output {out.shape} of {out.dtype.name} for "
+            f"{X.shape} of {X.dtype.name}",
+            advice="The function multiplies a block of columns by a square matrix.")
+    return apply
 
 
 def _product(x: Array, y: Array) -> Array:
@@ -150,7 +160,8 @@ def _converged(apply: Callable, values: Array, U: Array, tol: Any, n: int) -> Ar
 def _dense(data: Array, indices: Array, indptr: Array) -> Array:
     """Return the matrix that is stored as CSR."""
     n = indptr.shape[0] - 1
-    rows = jnp.searchsorted(indptr, jnp.arange(data.shape[0], dtype=indptr.dtype), side="right") - 1
+    place = jnp.arange(data.shape[0])
+    rows = jnp.searchsorted(indptr.astype(place.dtype), place, side="right") - 1
     return jnp.zeros((n, n), data.dtype).at[rows, indices].add(data)
 
 

@@ -24,7 +24,7 @@ from saem.core import dtypes, errors
 from saem.core.trace import concrete_or_error
 from saem.jit.library import library_function
 from saem.numpy.axes import array_argument
-from saem.numpy.promote import promote_args_inexact
+from saem.numpy.promote import promote_args_inexact, with_rank
 from saem.scipy.special.operands import elementwise, refuse_complex
 from saem.typing import Array, ArrayLike
 
@@ -186,8 +186,8 @@ def multigammaln(a: ArrayLike, d: ArrayLike) -> Array:
 @library_function(static_argnames=("d",))
 def _multigammaln(a, d):
     (a,) = promote_args_inexact("multigammaln", array_argument("multigammaln", a))
-    halves = np.expand_dims(np.arange(d) / 2, tuple(range(a.ndim)))
-    parts = lax.lgamma(jnp.expand_dims(a, -1) - jnp.asarray(halves, a.dtype))
+    halves = with_rank((np.arange(d) / 2).astype(a.dtype), (d,), a.ndim + 1)
+    parts = lax.lgamma(jnp.expand_dims(a, -1) - halves)
     return jnp.sum(parts, -1) + d * (d - 1) / 4 * math.log(math.pi)
 
 

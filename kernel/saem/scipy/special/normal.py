@@ -22,6 +22,7 @@ from saem.core import dtypes, errors
 from saem.custom_derivatives import custom_jvp
 from saem.jit.library import library_function
 from saem.numpy.axes import array_argument
+from saem.numpy.promote import with_rank
 from saem.scipy.special.operands import elementwise, horner
 from saem.typing import Array, ArrayLike
 
@@ -220,7 +221,7 @@ def _owens_t(h: Array, a: Array) -> Array:
     steep = slope > 1
     inner = jnp.where(steep, size * slope, size)
     width = jnp.where(steep, 1 / jnp.where(steep, slope, 1), slope)
-    nodes, weights = (jnp.asarray(np.expand_dims(x, tuple(range(h.ndim))), h.dtype)
+    nodes, weights = (with_rank(x.astype(h.dtype), x.shape, h.ndim + 1)
                       for x in (NODES + 0.5, WEIGHTS))
     t = width[..., None] * nodes
     square = 1 + t * t
