@@ -2,9 +2,10 @@
 
 Runs in the lesson's kernel, after its last cell (``ran_lessons.py``).
 
-``answers/<lesson>.toml`` holds right and wrong guesses for every gate, and right and wrong code for
-every exercise.  Each guess meets a new gate with the truth that was found when the lesson ran, and
-each piece of code is run in the lesson's names before the exercise's check.
+``answers/<lesson>.toml`` holds right and wrong guesses for every gate (of ``measured`` ones, whose
+truth is what a clock said in that run, one is right), and right and wrong code for every exercise.
+Each guess meets a new gate with the truth that was found when the lesson ran, and each piece of
+code is run in the lesson's names before the exercise's check.
 
 Read before: ``saem.lesson.gates``, ``saem.lesson.exercise``.  Read after: ``ran_lessons.py``.
 Invariant: nothing here knows what is right; the lesson's own checks do.
