@@ -27,6 +27,11 @@ def targets(f, platforms):
     return sorted(set(re.findall(r"custom_call @((?:lapack|cu|hip)\w+)", text)))
 
 
+def open_in(f, shape):
+    return exported(f, jax.ShapeDtypeStruct(export.symbolic_shape(shape), np.float32),
+                    platforms=("cuda", "cpu"))
+
+
 def exported(f, *args, platforms=PLATFORMS):
     return export.export(jax.jit(f), platforms=platforms)(*args)
 
@@ -162,6 +167,27 @@ def test_sizes_may_be_open(jax_oracle):
                 jax.grad(lambda x: one.call(x).sum())(M)]
 
     same(jax_oracle, program, within=__name__)
+
+
+@pytest.mark.parametrize("function", [
+    "lambda a: jnp.linalg.qr(a)[1]", "jnp.linalg.svdvals", "jnp.linalg.eigvalsh",
+    "lambda a: jnp.linalg.solve(a, a * 2)", "jnp.linalg.det",
+    "lambda a: jax.scipy.linalg.lu_factor(a)"])
+def test_sizes_of_linear_algebra_may_be_open(jax_oracle, function):
+    same(jax_oracle, f"[open_in({function}, 'n, n').call(M),"
+         f" open_in({function}, 'b, n, n').call(np.stack([M, M[::-1]])),"
+         f" open_in({function}, 'b, 3, 3').call(np.stack([M, M[::-1]]))]", within=__name__)
+
+
+def test_small_matrices_of_open_size_are_decomposed_by_jacobi_rotations():
+    for shape, constraint, target in (("n, n", "n >= 2", "gesvd"), ("n, n", "n <= 1000", "gesvdj"),
+                                      ("n, n, n", "n <= 1024", "gesvdj"),
+                                      ("n, 2000, 2000", "n <= 5", "gesvd"),
+                                      ("n, 9, 9", "n >= 2000", "gesvdj")):
+        sizes = export.symbolic_shape(shape, constraints=[constraint])
+        text = exported(jnp.linalg.svd, jax.ShapeDtypeStruct(sizes, np.float32),
+                        platforms=("cuda",)).mlir_module()
+        assert f"@cusolver_{target}_ffi" in text
 
 
 @pytest.mark.parametrize("function", [

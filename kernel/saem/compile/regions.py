@@ -72,16 +72,15 @@ def read_row(ctx: Any, x: str, place: str) -> str:
     starts = _starts(ctx, place, len(held.shape) - 1)
     sizes = [1, *held.shape[1:]]
     out = ShapedArray(tuple(sizes), held.dtype)
-    if is_static(sizes):
-        row = ctx.emit(f"stablehlo.dynamic_slice {x}, {', '.join(starts)}, sizes = {sizes}", x,
-                       *starts, out=out)
-    else:
-        row = open_slice(ctx, x, starts, out)
+    row = read_part(ctx, x, starts, out)
     return ctx.reshape_as(row, aval.update(shape=aval.shape[1:]))
 
 
-def open_slice(ctx: Any, x: str, starts: Sequence[str], out: ShapedArray) -> str:
-    """Write the part of ``x`` of the shape of ``out``, which has open sizes, at ``starts``."""
+def read_part(ctx: Any, x: str, starts: Sequence[str], out: ShapedArray) -> str:
+    """Write the part of ``x`` of the shape of ``out`` at ``starts``."""
+    if is_static(out.shape):
+        return ctx.emit(f"stablehlo.dynamic_slice {x}, {', '.join(starts)}, sizes = "
+                        f"{list(out.shape)}", x, *starts, out=out)
     sizes = ctx.module.sizes
     room = [n - m for n, m in zip(physical_aval(ctx.avals[x]).shape, out.shape)]
     rank = ShapedArray((len(room),), np.dtype("int32"))

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from saem.compile.regions import read_part
 from saem.compile.text import strong_aval
 from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
@@ -158,16 +159,13 @@ def permutation(ctx: Any, pivots: str, out: ShapedArray) -> str:
                            leading=leading)[0]
     index = strong_aval((), I32)
     state = [index, aval, out]
-    zero, one, count = (ctx.constant(v, index) for v in (0, 1, aval.shape[-1]))
+    zero, one, count = (ctx.number(v) for v in (0, 1, aval.shape[-1]))
     places = ctx.iota(leading, out)
     single = strong_aval((*aval.shape[:-1], 1), I32)
 
     def step(i: str, pivots: str, rows: str) -> list[str]:
         starts = [zero] * leading + [i]
-        shown = list(single.shape)
-        other, here = (
-            ctx.emit(f"stablehlo.dynamic_slice {x}, {', '.join(starts)}, sizes = {shown}", x,
-                     *starts, out=single) for x in (pivots, rows))
+        other, here = (read_part(ctx, x, starts, single) for x in (pivots, rows))
         # The row that stands at ``other`` comes to i, and that of i to ``other``.
         at_other = ctx.compare("EQ", counts, ctx.stretch(other, out.shape))
         found = ctx.choose(at_other, rows, ctx.constant(0, out))

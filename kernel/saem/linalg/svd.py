@@ -16,6 +16,7 @@ import numpy as np
 from saem.compile.text import strong_aval
 from saem.core import errors
 from saem.core.avals import ShapedArray, aval_of
+from saem.core.dimensions import is_nonnegative
 from saem.core.primitive import NOT_LINEAR, primitive
 from saem.core.trace import bind
 from saem.linalg.algebra import (
@@ -141,7 +142,8 @@ class Svd(MatrixOperation):
         k = min(m, n)
         rows, columns = (m, n) if self.full_matrices else (k, k)
         jacobi = self.algorithm is SvdAlgorithm.JACOBI or (
-            self.algorithm in (None, SvdAlgorithm.DEFAULT) and max(m, n) <= 1024)
+            self.algorithm in (None, SvdAlgorithm.DEFAULT)
+            and all(is_nonnegative(1024 - size) for size in (m, n)))
         config = {"compute_uv": str(self.compute_uv).lower(),
                   "full_matrices": str(self.full_matrices).lower()}
         if jacobi:

@@ -18,7 +18,7 @@ from saem.compile import regions
 from saem.compile.text import physical_aval
 from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
-from saem.core.dimensions import as_shape, as_size, is_static
+from saem.core.dimensions import as_shape, as_size
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive
 from saem.core.sharded import shard_like
 from saem.core.trace import bind
@@ -125,10 +125,7 @@ class DynamicSlice(Primitive):
         starts = (*starts, *held_starts(ctx, len(self.slice_sizes) - len(starts)))
         if not starts:
             return x
-        if not is_static(self.slice_sizes):
-            return regions.open_slice(ctx, x, starts, physical_aval(ctx.out_avals[0]))
-        return ctx.emit(f"stablehlo.dynamic_slice {x}, {', '.join(starts)}, sizes = "
-                        f"{list(self.slice_sizes)}", x, *starts)
+        return regions.read_part(ctx, x, starts, physical_aval(ctx.out_avals[0]))
 
     def jvp(self, primals, tangents):
         t = tangents[0]
