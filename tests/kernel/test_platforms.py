@@ -12,6 +12,9 @@ import saem as jax
 import saem.numpy as jnp
 from saem import export, lax
 from saem.compile.lowering import lower
+from saem.linalg.polar import svd_by_polar
+from saem.linalg.qr import Ormqr, geqrf
+from saem.linalg.tridiagonal import by_elimination
 
 M = np.array([[4, 1, 0.5], [1, 3, 0.2], [0.5, 0.2, 2]], np.float32)
 PLATFORMS = ("cuda", "cpu", "tpu")
@@ -202,9 +205,125 @@ def test_each_platform_calls_its_own_library(jax_oracle, function):
     same(jax_oracle, f"targets({function}, ('cpu', 'cuda'))", within=__name__)
 
 
-def test_no_other_platform_calls_lapack():
-    with pytest.raises(NotImplementedError, match="primitive 'ormqr' not found for platform tpu"):
-        targets(lambda a: lax.linalg.ormqr(a, a[0], a), ("cpu", "tpu"))
+@pytest.mark.parametrize("function", [
+    "jnp.linalg.qr", "lambda a: jnp.linalg.qr(a[:, :2], mode='complete')", "jnp.linalg.eigh",
+    "lambda a: lax.linalg.eigh(a, lower=False, sort_eigenvalues=False, symmetrize_input=False)",
+    "lambda a: lax.linalg.eigh(a + 1j, implementation=lax.linalg.EighImplementation.JACOBI)",
+    "lambda a: lax.linalg.eigh(a, subset_by_index=(1, 3))", "jax.scipy.linalg.lu_factor",
+    "lambda a: jnp.linalg.solve(a, a[0])", "jnp.linalg.inv", "jnp.linalg.det",
+    "jnp.linalg.cholesky", "lambda a: lax.linalg.householder_product(a, a[0])",
+    "lambda a: lax.linalg.tridiagonal_solve(a[0], a[1], a[2], a)",
+    "lambda a: lax.linalg.lu_pivots_to_permutation(jnp.array([2, 1, 2]), 3)",
+    "lambda a: lax.linalg.cholesky_update(a, a[0])",
+])
+def test_a_tpu_has_routines_of_xla(jax_oracle, function):
+    same(jax_oracle, f"routines({function})", within=__name__)
+
+
+@pytest.mark.parametrize("function", [
+    "jnp.linalg.svd", "lambda a: jnp.linalg.svd(a[:2], full_matrices=False)", "jnp.linalg.pinv",
+    "lambda a: lax.linalg.svd(a, subset_by_index=(0, 2), full_matrices=False)",
+    "lambda a: lax.linalg.svd(a, algorithm=lax.linalg.SvdAlgorithm.POLAR)"])
+def test_singular_values_on_a_tpu(jax_oracle, function):
+    """JAX has Eigh leave its values in any order and sorts those of another program."""
+    same(jax_oracle, f"routines({function}, told=False)", within=__name__)
+
+
+def routines(f, told=True):
+    """The routines of XLA that a program for a TPU calls, with what it tells them; its results."""
+    traced = jax.jit(f).trace(M)
+    text = traced.lower(lowering_platforms=("tpu",)).as_text()
+    config = 'backend_config = "'
+    calls = [(line.split("custom_call @")[1].split("(")[0],
+              line.split(config)[1].split('"')[0] if told and config in line else "")
+             for line in text.split("\n") if "custom_call @" in line]
+    return sorted(set(calls)), [x.shape for x in jax.tree.leaves(traced.out_info)]
+
+
+@pytest.mark.parametrize(("function", "sentence"), [
+    ("jnp.linalg.eig", "primitive 'eig' not found for platform tpu"),
+    ("lambda a: jax.scipy.linalg.qr(a, pivoting=True)", "primitive 'geqp3' not found"),
+    ("jax.scipy.linalg.schur", "primitive 'schur' not found for platform tpu"),
+    ("lambda a: lax.linalg.svd(a, algorithm=lax.linalg.SvdAlgorithm.QR)", "Only the POLAR"),
+    ("lambda a: lax.linalg.eigh(a, implementation=lax.linalg.EighImplementation.QR)",
+     "QR algorithm is not supported on TPU"),
+    ("lambda a: lax.linalg.tridiagonal_solve(a[0], a[1], a[2], a, perturb_singular=True)",
+     "perturb_singular=True is not supported on this platform."),
+])
+def test_a_tpu_has_no_others(jax_oracle, function, sentence):
+    same_error(jax_oracle, f"routines({function})", sentence, within=__name__)
+
+
+@pytest.mark.parametrize("function", [
+    "lambda a: jnp.linalg.qr(a)[1]", "jnp.linalg.svdvals", "jnp.linalg.eigvalsh", "jnp.linalg.inv",
+    "jax.scipy.linalg.lu_factor", "lambda a: lax.linalg.tridiagonal_solve(a[0], a[1], a[2], a)"])
+def test_one_export_for_all_three(jax_oracle, function):
+    same(jax_oracle, f"exported({function}, M).call(M)", within=__name__)
+
+
+def test_parts_of_decompositions_are_for_a_tpu(jax_oracle):
+    def program():
+        x = jax.ShapeDtypeStruct((4, 3), np.float32)
+        shapes = [jax.eval_shape(f, x) for f in (
+            lambda x: lax.linalg.svd(x, subset_by_index=(0, 2), full_matrices=False),
+            lambda x: lax.linalg.eigh(x[:3], subset_by_index=(1, 3)))]
+        whole = [lax.linalg.svd(jnp.asarray(M), subset_by_index=(0, 3), compute_uv=False),
+                 lax.linalg.eigh(jnp.asarray(M), subset_by_index=(0, 3))[1]]
+        return jax.tree.map(lambda x: (x.shape, str(x.dtype)), shapes), whole
+
+    same(jax_oracle, program, within=__name__)
+    for call in ("lax.linalg.svd(M, subset_by_index=(0, 2), full_matrices=False)",
+                 "lax.linalg.svd(M, subset_by_index=(0, 2), compute_uv=False, full_matrices=False)",
+                 "lax.linalg.eigh(jnp.asarray(M), subset_by_index=(0, 2))"):
+        same_error(jax_oracle, call, "subset_by_index not", within=__name__)
+    same_error(jax_oracle, "lax.linalg.svd(M, subset_by_index=(0, 2))",
+               "full_matrices and subset_by_index cannot both be set", within=__name__)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.complex64])
+@pytest.mark.parametrize("rank", [0, 1, None])
+@pytest.mark.parametrize("shape", [(4, 3), (3, 4), (5, 5), (2, 6, 3), (1, 1), (7, 1)])
+def test_singular_values_without_lapack(shape, rank, dtype):
+    """On a TPU they are computed so; the same program is run here, with `eigh` of LAPACK."""
+    numbers = np.random.default_rng(0)
+    x = numbers.standard_normal(shape) + 1j * numbers.standard_normal(shape)
+    if rank is not None:
+        x = x[..., :, :rank] @ numbers.standard_normal((*shape[:-2], rank, shape[-1]))
+    x = (x if dtype is np.complex64 else x.real).astype(dtype)
+    k = min(shape[-2:])
+    for full in (False, True):
+        s, u, vh = map(np.asarray, svd_by_polar(jnp.asarray(x), full, True))
+        m, n = shape[-2:] if full else (k, k)
+        assert u.shape == (*shape[:-1], m) and vh.shape == (*shape[:-2], n, shape[-1])
+        close = {"rtol": 0, "atol": 3e-5}
+        np.testing.assert_allclose((u[..., :k] * s[..., None, :]) @ vh[..., :k, :], x, **close)
+        np.testing.assert_allclose(s, np.linalg.svd(x, compute_uv=False), **close)
+        for q in (u, np.swapaxes(vh, -1, -2).conj()):
+            gram = np.swapaxes(q, -1, -2).conj() @ q
+            np.testing.assert_allclose(gram, np.broadcast_to(np.eye(q.shape[-1]), gram.shape),
+                                       **close)
+
+
+def test_three_diagonals_without_lapack():
+    numbers = np.random.default_rng(1)
+    dl, d, du = (numbers.standard_normal((2, 6)).astype(np.float32) for _ in range(3))
+    d += 4
+    dl[:, 0] = du[:, -1] = np.nan  # not read
+    b = numbers.standard_normal((2, 6, 3)).astype(np.float32)
+    (x,) = by_elimination(*map(jnp.asarray, (dl, d, du, b)))
+    a = np.stack([np.diag(d[i]) + np.diag(dl[i, 1:], -1) + np.diag(du[i, :-1], 1)
+                  for i in range(2)])
+    np.testing.assert_allclose(a @ x, b, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("transpose", [False, True])
+@pytest.mark.parametrize("left", [False, True])
+def test_products_with_q_without_lapack(left, transpose):
+    a, taus = map(np.asarray, geqrf(jnp.asarray(np.concatenate([M, 2 * M[::-1]])) + 1j))
+    c = np.random.default_rng(2).standard_normal((6, 6)).astype(np.complex64)
+    (made,) = Ormqr(left, transpose).by_product(a, taus, c)
+    np.testing.assert_allclose(
+        made, lax.linalg.ormqr(a, taus, c, left=left, transpose=transpose), rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize(("expression", "sentence"), [

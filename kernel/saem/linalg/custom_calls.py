@@ -1,4 +1,4 @@
-"""How does a program call LAPACK on a CPU, and cuSOLVER or hipSOLVER on a GPU?
+"""How does a program call LAPACK on a CPU, cuSOLVER or hipSOLVER on a GPU, and XLA on a TPU?
 
 By a custom call that names the routine: ``@lapack_spotrf_ffi`` is the Cholesky decomposition in
 single precision.  These routines read matrices column by column, work on all matrices of a stack,
@@ -12,17 +12,19 @@ what JAX writes for these routines (jax.export).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from saem import _jaxlib
+from saem.compile import lowering
 from saem.compile.operations import FRONTEND, Attribute
 from saem.compile.text import strong_aval
 from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray
 from saem.core.dimensions import is_static
+from saem.transform.staging import trace_flat
 
 I32 = np.dtype("int32")
 PREFIX = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
@@ -33,6 +35,10 @@ GPU = ("cuda", "gpu", "rocm")
 
 def on_gpu(ctx: Any) -> bool:
     return ctx.module.platform in GPU
+
+
+def on_tpu(ctx: Any) -> bool:
+    return ctx.module.platform == "tpu"
 
 
 def target_on(platform: str, target: str) -> str:
@@ -96,17 +102,12 @@ def custom_call(ctx: Any, target: str, operands: Sequence[str], outs: Sequence[S
         "operand_layouts": f"[{', '.join(layout(a, leading) for a in avals)}]",
         "result_layouts": f"[{', '.join(layout(a, leading) for a in outs)}]",
     }
-    if ctx.module.sizes is not None and not all(is_static(a.shape) for a in outs):
-        operands, reuse = [*operands], {}
-        first = len(operands)
-        for out in outs:
-            operands.append(ctx.vector(out.shape, np.dtype("int64")))
-        avals = [ctx.avals[x] for x in operands]
-        given = [layout(a, leading) if i < first else "dense<[0]> : tensor<1xindex>"
-                 for i, a in enumerate(avals)]
+    sizes = open_sizes(ctx, len(operands), outs, attributes)
+    if sizes:
+        given = [layout(a, leading) for a in avals] + ["dense<[0]> : tensor<1xindex>"] * len(sizes)
         attributes["operand_layouts"] = f"[{', '.join(given)}]"
-        attributes["indices_of_shape_operands"] = (
-            f"dense<{[*range(first, first + len(outs))]}> : tensor<{len(outs)}xi64>")
+        operands, reuse = [*operands, *sizes], {}
+        avals = [ctx.avals[x] for x in operands]
     if reuse:
         pairs = ", ".join(
             "#stablehlo.output_operand_alias<output_tuple_indices = "
@@ -117,6 +118,34 @@ def custom_call(ctx: Any, target: str, operands: Sequence[str], outs: Sequence[S
         attributes["sdy.sharding_rule"] = partitioning(avals, outs, leading)
     return ctx.emit_many(f"stablehlo.custom_call @{target}({', '.join(operands)})", *operands,
                          outs=outs, attributes=attributes)
+
+
+def open_sizes(ctx: Any, count: int, outs: Sequence[ShapedArray], attributes: dict[str, Attribute]
+               ) -> list[str]:
+    """Return the shapes of ``outs``, if any is open: operands of a call behind ``count`` others.
+
+    They are entered in the ``attributes`` of the call.
+    """
+    if ctx.module.sizes is None or all(is_static(a.shape) for a in outs):
+        return []
+    places = [*range(count, count + len(outs))]
+    attributes["indices_of_shape_operands"] = f"dense<{places}> : tensor<{len(outs)}xi64>"
+    return [ctx.vector(out.shape, np.dtype("int64")) for out in outs]
+
+
+def xla_call(ctx: Any, target: str, operands: Sequence[str], outs: Sequence[ShapedArray],
+             config: str = "") -> list[str]:
+    """Write a call of XLA's own routine ``target``, of which a TPU has some."""
+    attributes: dict[str, Attribute] = {"backend_config": f'"{config}"'} if config else {}
+    operands = [*operands, *open_sizes(ctx, len(operands), outs, attributes)]
+    return ctx.emit_many(f"stablehlo.custom_call @{target}({', '.join(operands)})", *operands,
+                         outs=outs, attributes=attributes)
+
+
+def composed(ctx: Any, function: Callable[..., Sequence[Any]], *xs: str) -> list[str]:
+    """Write what ``function``, of arrays, computes of ``xs``: where there is no routine."""
+    program = trace_flat(function, [ctx.avals[x] for x in xs], name=function.__name__)
+    return lowering.inline(ctx, program, dict(zip(program.jaxpr.invars, xs)))
 
 
 def partitioning(avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], leading: int) -> str:

@@ -41,8 +41,10 @@ from saem.linalg.custom_calls import (
     lapack,
     nan_unless,
     on_gpu,
+    on_tpu,
     refuse_platform,
     status,
+    xla_call,
 )
 from saem.linalg.families import MatrixOperation, each_matrix, real_aval, weak_as_operands
 from saem.linalg.lu import solve
@@ -89,11 +91,22 @@ class Eigh(MatrixOperation):
     def typing(self, x):
         leading = self.check(x)
         n = self.check_square(x)
-        return [ShapedArray(x.shape, x.dtype), real_aval((*leading, n), x.dtype)]
+        start, stop = self.part(n)
+        if not 0 <= start <= stop <= n:
+            raise errors.explained(
+                errors.ArgumentError, "eigh.C1",
+                f"subset_by_index must be within 0..{n}, got {self.subset_by_index}",
+                advice="Eigenvalues are numbered from the least.")
+        count = stop - start
+        return [ShapedArray((*leading, n, count), x.dtype), real_aval((*leading, count), x.dtype)]
+
+    def part(self, n: int) -> tuple[int, int]:
+        """Return from and up to which of the ``n`` values are asked."""
+        return self.subset_by_index or (0, n)
 
     def count(self, x: ShapedArray) -> None:
         """Refuse to compute a part of the values only."""
-        if self.subset_by_index not in (None, (0, x.shape[-1])):
+        if self.part(x.shape[-1]) != (0, x.shape[-1]):
             raise errors.explained(
                 NotImplementedError, "eigh.subset",
                 "subset_by_index not supported on CPU and GPU",
@@ -102,14 +115,17 @@ class Eigh(MatrixOperation):
     @each_matrix(2)
     def evaluate(self, x):
         w, v = np.linalg.eigh(x, "L" if self.lower_half else "U")
-        return [v, w]
+        asked = slice(*self.part(len(x)))
+        return [v[:, asked], w[asked]]
 
     def lower(self, ctx, x):
         aval = ctx.avals[x]
-        self.count(aval)
         if not aval.size:
             return identities(ctx, ctx.out_avals)
         leading = aval.ndim - 2
+        if on_tpu(ctx):
+            return self.by_rotations(ctx, x)
+        self.count(aval)
         lower = "L" if self.lower_half else "U"
         if self.algorithm is EighImplementation.QDWH:
             raise errors.explained(
@@ -136,9 +152,29 @@ class Eigh(MatrixOperation):
                                  reuse={0: 0})
         return nan_unless(ctx, info, [v, w])
 
+    def by_rotations(self, ctx: Any, x: str) -> list[str]:
+        """Write the call of XLA's routine for a TPU, by Jacobi rotations: 100 sweeps at most."""
+        if self.algorithm is EighImplementation.QR:
+            raise errors.explained(
+                NotImplementedError, "eigh.algorithm", "QR algorithm is not supported on TPU",
+                advice="Leave the implementation out.")
+        aval = ctx.avals[x]
+        n = aval.shape[-1]
+        outs = [strong_aval(aval.shape, aval.dtype),
+                strong_aval(aval.shape[:-1], ctx.out_avals[1].dtype)]
+        ordered = self.sort_eigenvalues or self.subset_by_index is not None
+        config = f"{int(self.lower_half)},{int(ordered)},100,1e-6"
+        v, w = xla_call(ctx, "Eigh", [x], outs, config)
+        start, stop = self.part(n)
+        if (start, stop) == (0, n):
+            return [v, w]
+        none = [0] * (aval.ndim - 1)
+        return [ctx.slice(y, [*none[:len(shape) - 1], start], [*shape[:-1], stop])
+                for y, shape in ((v, outs[0].shape), (w, outs[1].shape))]
+
     def jvp(self, primals, tangents):
         (x,), (t,) = primals, tangents
-        if self.subset_by_index not in (None, (0, shape_of(x)[-1])):
+        if self.part(shape_of(x)[-1]) != (0, shape_of(x)[-1]):
             raise errors.explained(
                 NotImplementedError, "eigh.jvp",
                 "Derivatives not defined for partial eigen decomposition.",

@@ -37,8 +37,10 @@ from saem.linalg.custom_calls import (
     lapack,
     nan_unless,
     on_gpu,
+    on_tpu,
     refuse_platform,
     status,
+    xla_call,
 )
 from saem.linalg.families import MatrixOperation, each_matrix, weak_as_operands
 from saem.linalg.triangular import TriangularSolve
@@ -88,6 +90,8 @@ class Lu(MatrixOperation):
         packed, pivots, rows = ctx.out_avals
         if not aval.size:
             return [ctx.constant(0, packed), ctx.constant(0, pivots), ctx.iota(leading, rows)]
+        if on_tpu(ctx):
+            return xla_call(ctx, "LuDecomposition", [x], [packed, pivots, rows])
         if on_gpu(ctx):
             target = "cusolver_getrf_ffi"
         elif ctx.module.platform == "cpu":

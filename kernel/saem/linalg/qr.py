@@ -37,12 +37,15 @@ from saem.linalg.algebra import (
     triu,
 )
 from saem.linalg.custom_calls import (
+    composed,
     custom_call,
     identities,
     lapack,
     masked,
     on_gpu,
+    on_tpu,
     refuse_platform,
+    xla_call,
 )
 from saem.linalg.families import MatrixOperation, NoDerivative, each_matrix, weak_as_operands
 from saem.linalg.triangular import TriangularSolve
@@ -227,16 +230,31 @@ class Ormqr(NoDerivative):
             return ctx.constant(0, aval)
         if not ctx.avals[taus].size:
             return c
+        if on_tpu(ctx):
+            return composed(ctx, self.by_product, a, taus, c)[0]
         target = "cusolver_ormqr_ffi" if on_gpu(ctx) else on_cpu(ctx, "ormqr", aval.dtype)
         config = {"left": str(self.left).lower(), "transpose": str(self.transpose_q).lower()}
         return custom_call(ctx, target, [a, taus, c], [aval], leading=aval.ndim - 2,
                            config=config, reuse={0: 2})[0]
+
+    def by_product(self, a: Any, taus: Any, c: Any) -> list[Any]:
+        """Return the product with the whole Q."""
+        *lead, m, n = shape_of(a)
+        if n < m:
+            zeros = broadcast_in_dim(number(a, 0), (*lead, m, m - n), ())
+            a = beside(a, zeros)
+        q = bind(HouseholderProduct(), block(a, (0, m), (0, m)), taus)
+        q = adjoint(q) if self.transpose_q else q
+        return [matmul(q, c) if self.left else matmul(c, q)]
 
 
 def reflections(ctx: Any, x: str, packed: ShapedArray, factors: ShapedArray) -> tuple[str, str]:
     """Write the reflections of ``x``: its packed matrix and factors."""
     if not packed.size:
         return ctx.constant(0, packed), ctx.constant(0, factors)
+    if on_tpu(ctx):
+        made, taus = xla_call(ctx, "Qr", [x], [packed, factors])
+        return made, taus
     target = "cusolver_geqrf_ffi" if on_gpu(ctx) else on_cpu(ctx, "geqrf", packed.dtype)
     made, taus = custom_call(ctx, target, [x], [packed, factors], leading=packed.ndim - 2,
                              reuse={0: 0})
@@ -266,6 +284,8 @@ def product_of(ctx: Any, a: str, taus: str) -> str:
     aval = ctx.avals[a]
     if not aval.size or not ctx.avals[taus].size:
         return identities(ctx, [strong_aval(aval.shape, aval.dtype)])[0]
+    if on_tpu(ctx):
+        return xla_call(ctx, "ProductOfElementaryHouseholderReflectors", [a, taus], [aval])[0]
     target = "cusolver_orgqr_ffi" if on_gpu(ctx) else on_cpu(ctx, "orgqr", aval.dtype)
     return custom_call(ctx, target, [a, taus], [aval], leading=aval.ndim - 2, reuse={0: 0})[0]
 

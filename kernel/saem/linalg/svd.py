@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from saem.compile.text import strong_aval
-from saem.core import errors
+from saem.core import errors, lazy
 from saem.core.avals import ShapedArray, aval_of
-from saem.core.dimensions import is_nonnegative
+from saem.core.dimensions import is_nonnegative, is_static
 from saem.core.primitive import NOT_LINEAR, primitive
 from saem.core.trace import bind
 from saem.linalg.algebra import (
@@ -34,11 +34,13 @@ from saem.linalg.algebra import (
 )
 from saem.linalg.custom_calls import (
     character,
+    composed,
     custom_call,
     identities,
     lapack,
     nan_unless,
     on_gpu,
+    on_tpu,
     refuse_platform,
     status,
     transposed,
@@ -49,6 +51,7 @@ from saem.ops.arithmetic import add, div, mul, sub
 from saem.ops.convert import convert_element_type
 from saem.ops.numbers import real
 from saem.ops.shape import expand_dims
+from saem.ops.slicing import slice_in_dim
 from saem.typing import Array, ArrayLike
 
 
@@ -62,8 +65,11 @@ class SvdAlgorithm(enum.Enum):
     DIVIDE_AND_CONQUER = "divide_and_conquer"
 
 
-# The algorithms that LAPACK has; None is the default.
-ON_CPU = (None, SvdAlgorithm.DEFAULT, SvdAlgorithm.QR, SvdAlgorithm.DIVIDE_AND_CONQUER)
+DEFAULT = (None, SvdAlgorithm.DEFAULT)
+# The algorithms that LAPACK has.
+ON_CPU = (*DEFAULT, SvdAlgorithm.QR, SvdAlgorithm.DIVIDE_AND_CONQUER)
+# The decomposition of the platforms that have no routine for it.
+by_polar: Any = lazy.later("saem.linalg.polar")
 
 
 @primitive("svd")
@@ -83,19 +89,18 @@ class Svd(MatrixOperation):
     def typing(self, x):
         leading = self.check(x)
         m, n = x.shape[-2:]
-        k = min(m, n)
-        if self.subset_by_index is not None:
-            start, stop = self.subset_by_index
-            if not 0 <= start < stop <= k:
-                raise errors.explained(
-                    errors.ArgumentError, "svd.C1",
-                    f"subset_by_index must be within 0..{k}, got {self.subset_by_index}",
-                    advice="Singular values are numbered from the greatest.")
-            if (start, stop) != (0, k):
-                raise errors.explained(
-                    NotImplementedError, "svd.subset",
-                    "subset_by_index not implemented for CPU and GPU",
-                    advice="Compute all of them and take a slice.")
+        start, stop = self.part(min(m, n))
+        if not 0 <= start <= stop <= min(m, n):
+            raise errors.explained(
+                errors.ArgumentError, "svd.C1",
+                f"subset_by_index must be within 0..{min(m, n)}, got {self.subset_by_index}",
+                advice="Singular values are numbered from the greatest.")
+        k = stop - start
+        if self.full_matrices and k != min(m, n):
+            raise errors.explained(
+                errors.ArgumentError, "svd.full_matrices",
+                "full_matrices and subset_by_index cannot both be set",
+                advice="Pass full_matrices=False: a part of the values has as many vectors.")
         sizes = real_aval((*leading, k), x.dtype)
         if not self.compute_uv:
             return [sizes]
@@ -103,18 +108,32 @@ class Svd(MatrixOperation):
         return [sizes, ShapedArray((*leading, m, rows), x.dtype),
                 ShapedArray((*leading, columns, n), x.dtype)]
 
+    def part(self, k: int) -> tuple[int, int]:
+        """Return from and up to which of the ``k`` values are asked."""
+        return self.subset_by_index or (0, k)
+
     @each_matrix(2)
     def evaluate(self, x):
+        asked = slice(*self.part(min(x.shape)))
         if not self.compute_uv:
-            return [np.linalg.svd(x, compute_uv=False)]
+            return [np.linalg.svd(x, compute_uv=False)[asked]]
         u, s, vh = np.linalg.svd(x, full_matrices=self.full_matrices)
-        return [s, u, vh]
+        if self.full_matrices:
+            return [s, u, vh]
+        return [s[asked], u[:, asked], vh[asked]]
 
     def lower(self, ctx, x):
         aval = ctx.avals[x]
         if not aval.size:
             return identities(ctx, ctx.out_avals)
         lead, (m, n) = aval.shape[:-2], aval.shape[-2:]
+        if on_tpu(ctx):
+            return self.lower_on_tpu(ctx, x)
+        if self.part(min(m, n)) != (0, min(m, n)):
+            raise errors.explained(
+                NotImplementedError, "svd.subset",
+                "subset_by_index not implemented for CPU and GPU",
+                advice="Compute all of them and take a slice.")
         if on_gpu(ctx):
             return self.lower_on_gpu(ctx, x)
         if ctx.module.platform != "cpu":
@@ -141,15 +160,15 @@ class Svd(MatrixOperation):
         lead, (m, n) = aval.shape[:-2], aval.shape[-2:]
         k = min(m, n)
         rows, columns = (m, n) if self.full_matrices else (k, k)
-        jacobi = self.algorithm is SvdAlgorithm.JACOBI or (
-            self.algorithm in (None, SvdAlgorithm.DEFAULT)
-            and all(is_nonnegative(1024 - size) for size in (m, n)))
+        small = all(is_nonnegative(1024 - size) for size in (m, n))
+        target = {SvdAlgorithm.JACOBI: "gesvdj", SvdAlgorithm.POLAR: "gesvdp"}.get(
+            self.algorithm, "gesvdj" if small and self.algorithm in DEFAULT else "gesvd")
         config = {"compute_uv": str(self.compute_uv).lower(),
                   "full_matrices": str(self.full_matrices).lower()}
-        if jacobi:
+        if target != "gesvd":
             outs = [aval, ctx.out_avals[0], strong_aval((*lead, m, rows), aval.dtype),
                     strong_aval((*lead, n, columns), aval.dtype), status(lead)]
-            _, s, u, v, info = custom_call(ctx, "cusolver_gesvdj_ffi", [x], outs,
+            _, s, u, v, info = custom_call(ctx, f"cusolver_{target}_ffi", [x], outs,
                                            leading=len(lead), config=config, reuse={0: 0})
             vh = transposed(ctx, v, conjugated=True) if self.compute_uv else v
         else:
@@ -168,6 +187,34 @@ class Svd(MatrixOperation):
             u, vh = (transposed(ctx, b), transposed(ctx, a)) if flip else (a, b)
         return nan_unless(ctx, info, [s, u, vh] if self.compute_uv else [s])
 
+    def lower_on_tpu(self, ctx: Any, x: str) -> list[str]:
+        """Write the decomposition by a polar one: XLA has no routine for it there."""
+        if self.algorithm not in (*DEFAULT, SvdAlgorithm.POLAR):
+            raise errors.explained(
+                NotImplementedError, "svd.algorithm",
+                "Only the POLAR (which is also DEFAULT on TPU) SVD algorithm is supported on TPU.",
+                advice="Leave the algorithm out.")
+        shape = ctx.avals[x].shape[-2:]
+        if not is_static(shape):
+            raise errors.explained(
+                NotImplementedError, "svd.open",
+                f"On a TPU the sizes of matrices must be known for svd, got {shape}.",
+                advice="Only leading axes may be open there.")
+        start, stop = self.part(min(shape))
+
+        def svd(x: Any) -> list[Any]:
+            s, *vectors = by_polar.svd_by_polar(x, self.full_matrices, self.compute_uv)
+            if stop - start == shape_of(s)[-1]:
+                return [s, *vectors]
+            s = slice_in_dim(s, start, stop, axis=-1)
+            if not vectors:
+                return [s]
+            u, vh = vectors
+            return [s, slice_in_dim(u, start, stop, axis=-1),
+                    slice_in_dim(vh, start, stop, axis=-2)]
+
+        return composed(ctx, svd, x)
+
     def jvp(self, primals, tangents):
         (x,), (t,) = primals, tangents
         if t is None:
@@ -179,7 +226,12 @@ class Svd(MatrixOperation):
                 NotImplementedError, "svd.jvp",
                 "Singular value decomposition JVP not implemented for full matrices",
                 advice="With full_matrices=False all columns have a derivative.")
-        thin = Svd(False, True, self.subset_by_index, self.algorithm)
+        if self.part(min(m, n)) != (0, min(m, n)):
+            raise errors.explained(
+                NotImplementedError, "svd.subset",
+                "Derivatives are not defined for a part of the singular values.",
+                advice="Compute all of them and take a slice.")
+        thin = Svd(False, True, None, self.algorithm)
         s, u, vh = bind(thin, x)
         inner = matmul(matmul(adjoint(u), t), adjoint(vh))
         ds = diagonal(real(inner) if is_complex(inner) else inner)
@@ -238,10 +290,5 @@ def svd(x: ArrayLike, *, full_matrices: bool = True, compute_uv: bool = True,
     >>> lax.linalg.svd(jnp.array([[3., 0.], [0., 4.]]), compute_uv=False)
     Array([4., 3.], dtype=float32)
     """
-    if full_matrices and compute_uv and subset_by_index is not None:
-        raise errors.explained(
-            errors.ArgumentError, "svd.full_matrices",
-            "full_matrices and subset_by_index cannot both be set",
-            advice="Pass full_matrices=False: a part of the values has as many vectors.")
     s, *vectors = bind(Svd(bool(full_matrices), bool(compute_uv), subset_by_index, algorithm), x)
     return (vectors[0], s, vectors[1]) if compute_uv else s

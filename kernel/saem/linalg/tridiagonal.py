@@ -22,10 +22,12 @@ from saem.core.trace import bind
 from saem.linalg.algebra import rows_scaled, shape_of
 from saem.linalg.custom_calls import (
     character,
+    composed,
     custom_call,
     lapack,
     nan_unless,
     on_gpu,
+    on_tpu,
     refuse_platform,
     status,
 )
@@ -37,10 +39,11 @@ from saem.linalg.families import (
     weak_as_operands,
 )
 from saem.linalg.qr import reflector
+from saem.loops.scan import scan
 from saem.ops import sharding_rules
 from saem.ops.arithmetic import neg
-from saem.ops.linear import add_cotangents
-from saem.ops.shape import concatenate, full
+from saem.ops.linear import add_cotangents, moveaxis, zeros_of
+from saem.ops.shape import concatenate, expand_dims, full
 from saem.ops.slicing import slice_in_dim
 from saem.typing import Array, ArrayLike
 
@@ -175,15 +178,26 @@ class TridiagonalSolve(MatrixOperation):
             return ctx.constant(0, aval)
         leading = aval.ndim - 2
         operands = [dl, d, du, b]
-        if on_gpu(ctx) and not self.perturb_singular:
+        platform = ctx.module.platform
+        if self.perturb_singular:
+            if platform == "cpu":
+                lapack("gtsv", aval.dtype)  # registers the targets
+                target = "tridiagonal_solve_perturbed_ffi"
+            elif platform in ("cuda", "gpu"):
+                target = "cu_tridiagonal_solve_perturbed"
+            else:
+                raise errors.explained(
+                    NotImplementedError, "tridiagonal_solve.perturb",
+                    "perturb_singular=True is not supported on this platform.",
+                    advice="Leave it out, or compute it on a CPU: jax.jit(f, backend='cpu').")
+            return custom_call(ctx, target, operands, [aval], leading=leading)[0]
+        if on_gpu(ctx):
             return custom_call(ctx, "cusparse_gtsv2_ffi", operands, [aval], leading=leading,
                                reuse={0: 3})[0]
-        if ctx.module.platform != "cpu":
+        if on_tpu(ctx):
+            return composed(ctx, by_elimination, *operands)[0]
+        if platform != "cpu":
             raise refuse_platform(ctx, "tridiagonal_solve")
-        if self.perturb_singular:
-            lapack("gtsv", aval.dtype)  # registers the targets
-            return custom_call(ctx, "tridiagonal_solve_perturbed_ffi", operands, [aval],
-                               leading=leading)[0]
         diagonal = ctx.avals[d]
         outs = [diagonal, diagonal, diagonal, aval, status(aval.shape[:leading])]
         *_, x, info = custom_call(ctx, lapack("gtsv", aval.dtype), operands, outs,
@@ -206,6 +220,38 @@ class TridiagonalSolve(MatrixOperation):
                 advice="Differentiate it with jax.vjp instead of transposing it.")
         # The lower diagonal of the transpose is the upper one, moved by one, and the reverse.
         return [None, None, None, bind(self, later(du), d, earlier(dl), ct)]
+
+
+def by_elimination(dl: Any, d: Any, du: Any, b: Any) -> list[Any]:
+    """Return the X with A X = B, without exchanges of rows: one pass down and one up.
+
+    Source: Golub & Van Loan, 4.3.6 (Thomas' algorithm).
+    """
+    n = shape_of(d)[-1]
+    ends = [zero_at_end(d)]
+    axis = len(shape_of(d)) - 1
+    dl = concatenate([*ends, slice_in_dim(dl, 1, n, axis=axis)], axis)
+    du = concatenate([slice_in_dim(du, 0, n - 1, axis=axis), *ends], axis)
+    rows = [moveaxis(x, axis, 0) for x in (dl, d, du, b)]
+
+    def column(x: Any) -> Any:
+        return expand_dims(x, (len(shape_of(x)),))
+
+    def down(above: Any, row: Any) -> Any:
+        up_above, right_above = above
+        low, middle, up, right = row
+        pivot = middle - low * up_above
+        above = up / pivot, (right - column(low) * right_above) / column(pivot)
+        return above, above
+
+    def back(below: Any, row: Any) -> Any:
+        up, right = row
+        x = right - column(up) * below
+        return x, x
+
+    start = [zeros_of(aval_of(row).update(shape=shape_of(row)[1:])) for row in (rows[0], rows[3])]
+    _, eliminated = scan(down, tuple(start), tuple(rows))
+    return [moveaxis(scan(back, start[1], eliminated, reverse=True)[1], 0, axis)]
 
 
 def later(x: Any) -> Any:
