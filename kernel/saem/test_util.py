@@ -17,7 +17,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from saem.core import dtypes, tree
+from saem.core import dtypes, errors, tree
 from saem.core.avals import aval_of
 from saem.transform.derivatives import jvp, vjp
 
@@ -36,8 +36,15 @@ def check_grads(f: Callable, args: Sequence[Any], order: int,
                 rtol: Tolerance = None, eps: float | None = None) -> None:
     """Check derivatives of ``f`` at ``args`` up to ``order``, in forward and reverse mode.
 
-    Raises: AssertionError naming the mode and order that disagrees with differences.
+    Raises: AssertionError naming the mode and order that disagrees with differences; TypeError for
+    arguments of which no derivative moves any.
     """
+    if not any(map(_moves, tree.leaves(tuple(args)))):
+        raise errors.explained(
+            errors.ArgumentTypeError, "check_grads.dtype",
+            "check_grads needs a floating point or complex argument, got "
+            f"{', '.join([_dtype(x).name for x in tree.leaves(tuple(args))]) or 'none'}.",
+            advice="Convert one: check_grads(f, (x.astype(jnp.float32),), order=1).")
     _check(f, tuple(args), order, tuple(modes), atol, rtol, eps, "")
 
 

@@ -7,7 +7,8 @@ import pytest
 from both import ours, same, same_error
 
 import saem as jax
-from saem import lax
+import saem.numpy as jnp
+from saem import lax, test_util
 from saem.core.infer import check_jaxpr
 
 pytestmark = pytest.mark.usefixtures("little_effort")
@@ -248,3 +249,11 @@ def test_a_linear_map_is_reused_without_running_the_function():
     np.testing.assert_allclose(push(V), np.cos(X) * V, rtol=1e-6)
     np.testing.assert_allclose(push(2 * V), 2 * np.cos(X) * V, rtol=1e-6)
     assert len(calls) == 1
+
+
+def test_check_grads_refuses_what_no_derivative_moves(jax_oracle):
+    for args in ("(jnp.arange(3),)", "(jnp.arange(3), {'i': jnp.arange(3)})"):
+        same_error(jax_oracle, f"test_util.check_grads(lambda *xs: 1., {args}, 1)", "",
+                   within=__name__)
+    with pytest.raises(TypeError, match="got int32, bool"):
+        test_util.check_grads(lambda *xs: 1.0, (jnp.arange(3), {"i": True}), 1)

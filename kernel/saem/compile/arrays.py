@@ -37,13 +37,24 @@ from saem.placement.spread import assemble, host_value, part_of, shards
 ArrayImpl = _jaxlib.ArrayImpl
 
 
+def check_not_deleted(x: Any) -> None:
+    """Raises: RuntimeError if ``x`` was deleted or donated."""
+    if x.is_deleted():
+        raise deleted_argument(x)
+
+
+def devices(x: Any) -> set[Any]:
+    """Return the devices on which ``x`` lies.  Raises: RuntimeError if it was deleted."""
+    check_not_deleted(x)
+    return set(x._sharding.device_set)
+
+
 def parts(x: Any, everywhere: bool = False) -> list[Any]:
     """Return the parts of ``x`` on devices of this process, or all of them (without data).
 
     Raises: RuntimeError if the array was deleted or donated.
     """
-    if x.is_deleted():
-        raise deleted_argument(x)
+    check_not_deleted(x)
     return shards(x, everywhere)
 
 
@@ -55,8 +66,7 @@ def value_of(x: Any) -> np.ndarray:
     cached = x._npy_value
     if cached is not None:
         return cached
-    if x.is_deleted():
-        raise deleted_argument(x)
+    check_not_deleted(x)
     if bus.active:
         device = device_of(x)
         bus.publish(Transfer(direction="device_to_host", bytes=nbytes(x),
@@ -161,6 +171,7 @@ def capsule(x: Any, *, stream: Any = None, max_version: Any = None, dl_device: A
     Raises: BufferError if ``x`` lies on several devices, or for another device type; ValueError if
     the numbers must move and ``copy`` is False.
     """
+    check_not_deleted(x)
     here = only_device(x)
     wanted = here if dl_device is None else _of_dlpack(*dl_device)
     if wanted is not here and copy is False:
@@ -233,16 +244,14 @@ def publish_spread(x: Any, sharding: Any) -> None:
 
 def copy_to_host_async(x: Any) -> None:
     """Start copying the parts of ``x`` to the host.  Raises: RuntimeError if it was deleted."""
-    if x.is_deleted():
-        raise deleted_argument(x)
+    check_not_deleted(x)
     for part in x._arrays if device_of(x) is None else (x,):
         part._copy_single_device_array_to_host_async()
 
 
 def addressable_data(x: Any, index: int) -> Any:
     """Return what the device ``index`` of this process holds of ``x``, as an array of its own."""
-    if x.is_deleted():
-        raise deleted_argument(x)
+    check_not_deleted(x)
     return part_of(x, index)
 
 
@@ -285,7 +294,7 @@ _METHODS = {
     "item": item,
     "tolist": lambda x: value_of(x).tolist(),
     "tobytes": lambda x, order="C": value_of(x).tobytes(order),
-    "devices": lambda x: set(x._sharding.device_set),
+    "devices": devices,
     "copy_to_host_async": copy_to_host_async,
     "addressable_data": addressable_data,
 }
