@@ -51,7 +51,8 @@ INDEX = ShapedArray((), np.dtype(np.int32))
 STABLE_TARGETS = re.compile(
     r"lapack_\w+|Sharding|SPMD\w+|xla\.sdy\.\w+|cu\w+_ffi|hip\w+_ffi|"
     r"cu_lu_pivots_to_permutation|hip_lu_pivots_to_permutation|Tpu\w*|"
-    r"stablehlo\.dynamic_\w+|ApproxTopK|topk|TopK|annotate_device_placement|LayoutConstraint|Eigh|Qr|LuDecomposition|ProductOf\w+")
+    r"stablehlo\.dynamic_\w+|ApproxTopK|topk|TopK|annotate_device_placement|LayoutConstraint|"
+    r"Eigh|Qr|LuDecomposition|ProductOf\w+")
 
 
 class DisabledSafetyCheck(Record):

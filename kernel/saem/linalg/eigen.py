@@ -46,7 +46,14 @@ from saem.linalg.custom_calls import (
     status,
     xla_call,
 )
-from saem.linalg.families import MatrixOperation, each_matrix, real_aval, weak_as_operands
+from saem.linalg.families import (
+    MatrixOperation,
+    each_matrix,
+    part_of,
+    real_aval,
+    refuse_part,
+    weak_as_operands,
+)
 from saem.linalg.lu import solve
 from saem.ops import sharding_rules
 from saem.ops.arithmetic import add, div, mul, sub
@@ -91,31 +98,14 @@ class Eigh(MatrixOperation):
     def typing(self, x):
         leading = self.check(x)
         n = self.check_square(x)
-        start, stop = self.part(n)
-        if not 0 <= start <= stop <= n:
-            raise errors.explained(
-                errors.ArgumentError, "eigh.C1",
-                f"subset_by_index must be within 0..{n}, got {self.subset_by_index}",
-                advice="Eigenvalues are numbered from the least.")
+        start, stop = part_of(self, n)
         count = stop - start
         return [ShapedArray((*leading, n, count), x.dtype), real_aval((*leading, count), x.dtype)]
-
-    def part(self, n: int) -> tuple[int, int]:
-        """Return from and up to which of the ``n`` values are asked."""
-        return self.subset_by_index or (0, n)
-
-    def count(self, x: ShapedArray) -> None:
-        """Refuse to compute a part of the values only."""
-        if self.part(x.shape[-1]) != (0, x.shape[-1]):
-            raise errors.explained(
-                NotImplementedError, "eigh.subset",
-                "subset_by_index not supported on CPU and GPU",
-                advice="Compute all of them and take a slice.")
 
     @each_matrix(2)
     def evaluate(self, x):
         w, v = np.linalg.eigh(x, "L" if self.lower_half else "U")
-        asked = slice(*self.part(len(x)))
+        asked = slice(*part_of(self, len(x)))
         return [v[:, asked], w[asked]]
 
     def lower(self, ctx, x):
@@ -125,7 +115,7 @@ class Eigh(MatrixOperation):
         leading = aval.ndim - 2
         if on_tpu(ctx):
             return self.by_rotations(ctx, x)
-        self.count(aval)
+        refuse_part(self, aval.shape[-1], "subset_by_index not supported on CPU and GPU")
         lower = "L" if self.lower_half else "U"
         if self.algorithm is EighImplementation.QDWH:
             raise errors.explained(
@@ -165,7 +155,7 @@ class Eigh(MatrixOperation):
         ordered = self.sort_eigenvalues or self.subset_by_index is not None
         config = f"{int(self.lower_half)},{int(ordered)},100,1e-6"
         v, w = xla_call(ctx, "Eigh", [x], outs, config)
-        start, stop = self.part(n)
+        start, stop = part_of(self, n)
         if (start, stop) == (0, n):
             return [v, w]
         none = [0] * (aval.ndim - 1)
@@ -174,11 +164,8 @@ class Eigh(MatrixOperation):
 
     def jvp(self, primals, tangents):
         (x,), (t,) = primals, tangents
-        if self.part(shape_of(x)[-1]) != (0, shape_of(x)[-1]):
-            raise errors.explained(
-                NotImplementedError, "eigh.jvp",
-                "Derivatives not defined for partial eigen decomposition.",
-                advice="Compute all of the values.")
+        refuse_part(self, shape_of(x)[-1],
+                    "Derivatives not defined for partial eigen decomposition.")
         v, w = bind(self, x)
         if t is None:
             return [v, w], [None, None]

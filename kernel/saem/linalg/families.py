@@ -99,6 +99,28 @@ class NoDerivative(MatrixOperation):
     transpose = NOT_LINEAR
 
 
+def part_of(prim: Any, count: int) -> tuple[int, int]:
+    """Return from and up to which of ``count`` values ``subset_by_index`` of ``prim`` asks.
+
+    Raises: ValueError if there are no such ones.
+    """
+    start, stop = prim.subset_by_index or (0, count)
+    if not 0 <= start <= stop <= count:
+        raise errors.explained(
+            errors.ArgumentError, f"{prim.name}.C1",
+            f"subset_by_index must be within 0..{count}, got {prim.subset_by_index}",
+            advice="It is (start, stop): which values, in the order in which they come.")
+    return start, stop
+
+
+def refuse_part(prim: Any, count: int, refusal: str) -> None:
+    """Raises: NotImplementedError with the sentence ``refusal`` if only some values are asked."""
+    if prim.subset_by_index not in (None, (0, count)):
+        raise errors.explained(
+            NotImplementedError, f"{prim.name}.subset", refusal,
+            advice="Compute all of them and take a slice.")
+
+
 def real_aval(shape: Sequence[int], dtype: Any) -> ShapedArray:
     """Return the aval of real numbers as wide as ``dtype``."""
     return ShapedArray(tuple(shape), dtypes.real_dtype(dtype))

@@ -45,7 +45,14 @@ from saem.linalg.custom_calls import (
     status,
     transposed,
 )
-from saem.linalg.families import MatrixOperation, each_matrix, real_aval, weak_as_operands
+from saem.linalg.families import (
+    MatrixOperation,
+    each_matrix,
+    part_of,
+    real_aval,
+    refuse_part,
+    weak_as_operands,
+)
 from saem.ops import sharding_rules
 from saem.ops.arithmetic import add, div, mul, sub
 from saem.ops.convert import convert_element_type
@@ -89,12 +96,7 @@ class Svd(MatrixOperation):
     def typing(self, x):
         leading = self.check(x)
         m, n = x.shape[-2:]
-        start, stop = self.part(min(m, n))
-        if not 0 <= start <= stop <= min(m, n):
-            raise errors.explained(
-                errors.ArgumentError, "svd.C1",
-                f"subset_by_index must be within 0..{min(m, n)}, got {self.subset_by_index}",
-                advice="Singular values are numbered from the greatest.")
+        start, stop = part_of(self, min(m, n))
         k = stop - start
         if self.full_matrices and k != min(m, n):
             raise errors.explained(
@@ -108,13 +110,9 @@ class Svd(MatrixOperation):
         return [sizes, ShapedArray((*leading, m, rows), x.dtype),
                 ShapedArray((*leading, columns, n), x.dtype)]
 
-    def part(self, k: int) -> tuple[int, int]:
-        """Return from and up to which of the ``k`` values are asked."""
-        return self.subset_by_index or (0, k)
-
     @each_matrix(2)
     def evaluate(self, x):
-        asked = slice(*self.part(min(x.shape)))
+        asked = slice(*part_of(self, min(x.shape)))
         if not self.compute_uv:
             return [np.linalg.svd(x, compute_uv=False)[asked]]
         u, s, vh = np.linalg.svd(x, full_matrices=self.full_matrices)
@@ -129,11 +127,7 @@ class Svd(MatrixOperation):
         lead, (m, n) = aval.shape[:-2], aval.shape[-2:]
         if on_tpu(ctx):
             return self.lower_on_tpu(ctx, x)
-        if self.part(min(m, n)) != (0, min(m, n)):
-            raise errors.explained(
-                NotImplementedError, "svd.subset",
-                "subset_by_index not implemented for CPU and GPU",
-                advice="Compute all of them and take a slice.")
+        refuse_part(self, min(m, n), "subset_by_index not implemented for CPU and GPU")
         if on_gpu(ctx):
             return self.lower_on_gpu(ctx, x)
         if ctx.module.platform != "cpu":
@@ -200,7 +194,7 @@ class Svd(MatrixOperation):
                 NotImplementedError, "svd.open",
                 f"On a TPU the sizes of matrices must be known for svd, got {shape}.",
                 advice="Only leading axes may be open there.")
-        start, stop = self.part(min(shape))
+        start, stop = part_of(self, min(shape))
 
         def svd(x: Any) -> list[Any]:
             s, *vectors = by_polar.svd_by_polar(x, self.full_matrices, self.compute_uv)
@@ -226,11 +220,8 @@ class Svd(MatrixOperation):
                 NotImplementedError, "svd.jvp",
                 "Singular value decomposition JVP not implemented for full matrices",
                 advice="With full_matrices=False all columns have a derivative.")
-        if self.part(min(m, n)) != (0, min(m, n)):
-            raise errors.explained(
-                NotImplementedError, "svd.subset",
-                "Derivatives are not defined for a part of the singular values.",
-                advice="Compute all of them and take a slice.")
+        refuse_part(self, min(m, n),
+                    "Derivatives are not defined for a part of the singular values.")
         thin = Svd(False, True, None, self.algorithm)
         s, u, vh = bind(thin, x)
         inner = matmul(matmul(adjoint(u), t), adjoint(vh))
