@@ -31,6 +31,7 @@ SPACES = [
     "saem", "saem.ad_checkpoint", "saem.custom_batching", "saem.custom_derivatives",
     "saem.debug", "saem.dlpack", "saem.dtypes", "saem.experimental",
     "saem.experimental.checkify", "saem.experimental.jet", "saem.experimental.ode",
+    "saem.experimental.rnn",
     "saem.experimental.sparse", "saem.export", "saem.flatten_util", "saem.image", "saem.lax",
     "saem.lax.linalg", "saem.monitoring", "saem.nn", "saem.nn.initializers", "saem.numpy",
     "saem.numpy.fft", "saem.numpy.linalg", "saem.ops", "saem.random", "saem.scipy.cluster.vq",

@@ -274,10 +274,15 @@ def test_parts_of_decompositions_are_for_a_tpu(jax_oracle):
     same(jax_oracle, program, within=__name__)
     for call in ("lax.linalg.svd(M, subset_by_index=(0, 2), full_matrices=False)",
                  "lax.linalg.svd(M, subset_by_index=(0, 2), compute_uv=False, full_matrices=False)",
+                 "lax.linalg.svd(M, subset_by_index=(0, 5), full_matrices=False)",
                  "lax.linalg.eigh(jnp.asarray(M), subset_by_index=(0, 2))"):
         same_error(jax_oracle, call, "subset_by_index not", within=__name__)
     same_error(jax_oracle, "lax.linalg.svd(M, subset_by_index=(0, 2))",
                "full_matrices and subset_by_index cannot both be set", within=__name__)
+    for call in (lambda a: lax.linalg.eigh(a, subset_by_index=(2, 5)),
+                 lambda a: lax.linalg.svd(a, subset_by_index=(0, 4), full_matrices=False)):
+        with pytest.raises(ValueError, match=r"must be within 0\.\.3"):
+            routines(call)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.complex64])

@@ -33,6 +33,7 @@ _find, __dir__ = _lazy.namespace(__name__, {
     "saem.experimental.pjit": "",
     "saem.experimental.profiler": "",
     "saem.experimental.random": "",
+    "saem.experimental.rnn": "",
     "saem.experimental.sparse": "",
     "saem.experimental.topologies": "",
 })
@@ -45,7 +46,6 @@ _ABSENT = {
     "jax2tf": "write StableHLO with jax.export",
     "mosaic": "write the kernel in C++ and call it with jax.ffi",
     "pallas": PALLAS,
-    "rnn": "write the network with jax.lax.scan; JAX's calls cuDNN",
     "roofline": "read jax.jit(f).lower(x).compile().cost_analysis()",
     "source_mapper": "read places with lower(x).as_text(debug_info=True)",
     "transfer": "move arrays with jax.device_put under jax.distributed",

@@ -48,6 +48,7 @@ from saem.linalg.custom_calls import (
 )
 from saem.linalg.families import (
     MatrixOperation,
+    checked_part,
     each_matrix,
     part_of,
     real_aval,
@@ -99,7 +100,7 @@ class Eigh(MatrixOperation):
         leading = self.check(x)
         n = self.check_square(x)
         start, stop = part_of(self, n)
-        count = stop - start
+        count = max(0, stop - start)
         return [ShapedArray((*leading, n, count), x.dtype), real_aval((*leading, count), x.dtype)]
 
     @each_matrix(2)
@@ -155,7 +156,7 @@ class Eigh(MatrixOperation):
         ordered = self.sort_eigenvalues or self.subset_by_index is not None
         config = f"{int(self.lower_half)},{int(ordered)},100,1e-6"
         v, w = xla_call(ctx, "Eigh", [x], outs, config)
-        start, stop = part_of(self, n)
+        start, stop = checked_part(self, n)
         if (start, stop) == (0, n):
             return [v, w]
         none = [0] * (aval.ndim - 1)

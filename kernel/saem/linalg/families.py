@@ -100,11 +100,13 @@ class NoDerivative(MatrixOperation):
 
 
 def part_of(prim: Any, count: int) -> tuple[int, int]:
-    """Return from and up to which of ``count`` values ``subset_by_index`` of ``prim`` asks.
+    """Return from and up to which of ``count`` values ``subset_by_index`` of ``prim`` asks."""
+    return prim.subset_by_index or (0, count)
 
-    Raises: ValueError if there are no such ones.
-    """
-    start, stop = prim.subset_by_index or (0, count)
+
+def checked_part(prim: Any, count: int) -> tuple[int, int]:
+    """Return the same where parts are computed.  Raises: ValueError if there are no such values."""
+    start, stop = part_of(prim, count)
     if not 0 <= start <= stop <= count:
         raise errors.explained(
             errors.ArgumentError, f"{prim.name}.C1",

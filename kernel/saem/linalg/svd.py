@@ -47,6 +47,7 @@ from saem.linalg.custom_calls import (
 )
 from saem.linalg.families import (
     MatrixOperation,
+    checked_part,
     each_matrix,
     part_of,
     real_aval,
@@ -97,7 +98,7 @@ class Svd(MatrixOperation):
         leading = self.check(x)
         m, n = x.shape[-2:]
         start, stop = part_of(self, min(m, n))
-        k = stop - start
+        k = max(0, stop - start)
         if self.full_matrices and k != min(m, n):
             raise errors.explained(
                 errors.ArgumentError, "svd.full_matrices",
@@ -194,7 +195,7 @@ class Svd(MatrixOperation):
                 NotImplementedError, "svd.open",
                 f"On a TPU the sizes of matrices must be known for svd, got {shape}.",
                 advice="Only leading axes may be open there.")
-        start, stop = part_of(self, min(shape))
+        start, stop = checked_part(self, min(shape))
 
         def svd(x: Any) -> list[Any]:
             s, *vectors = by_polar.svd_by_polar(x, self.full_matrices, self.compute_uv)
