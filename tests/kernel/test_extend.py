@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from both import same, same_error
@@ -10,6 +12,7 @@ import saem as jax
 import saem.numpy as jnp
 from saem.experimental import topologies
 from saem.extend import backend, random, sharding
+from saem.extend import source_info_util as info
 
 
 def test_generators_and_their_keys_are_those_of_jax(jax_oracle):
@@ -68,8 +71,8 @@ def test_what_cannot_be_is_said():
         random.define_prng_impl(key_shape=(2,))
     with pytest.raises(TypeError, match="requires uint32"):
         random.threefry_2x32(np.zeros(2, np.int32), np.zeros(2, np.uint32))
-    with pytest.raises(AttributeError, match=r"has no attribute 'rnn'. Instead: write the network"):
-        _ = jax.experimental.rnn
+    with pytest.raises(AttributeError, match=r"has no attribute 'fused'. Instead: compile the whole"):
+        _ = jax.experimental.fused
     with pytest.raises(NotImplementedError, match="topology not implemented"):
         topologies.get_topology_desc()
     backend.register_backend_cache({}, "a test")
@@ -89,3 +92,62 @@ def test_calls_of_other_libraries_compute_their_program():
     wrapped = jax.extend.linear_util.wrap_init(lambda x: x + 1)
     assert jax.extend.core.call_impl(wrapped, 2) == 3
     assert jax.extend.core.TraceTag() != jax.extend.core.TraceTag()
+
+
+# -- where equations come from --------------------------------------------------------------------
+
+
+def named(x):
+    with info.extend_name_stack("outer") as names:
+        y = jnp.sin(x)
+        with info.transform_name_stack("mine"):
+            y = jnp.cos(y)
+            with jax.named_scope("deep"):
+                y = jnp.tan(y)
+    with info.set_name_stack(info.new_name_stack("set").extend("in")):
+        y = y * 2
+    with jax.named_scope("scope"), info.reset_name_stack():
+        y = y + 1
+    assert str(names).endswith(("outer", "outer)"))
+    return y
+
+
+def names_in(f, *args):
+    return [(eqn.primitive.name, str(eqn.source_info.name_stack))
+            for eqn in jax.make_jaxpr(f)(*args).jaxpr.eqns]
+
+
+@pytest.mark.parametrize("expression", [
+    "names_in(named, 1.)", "names_in(jax.vmap(named), jnp.ones(2))",
+    "names_in(lambda x: jax.jvp(named, (x,), (x,)), 1.)",
+    "sorted(set(re.findall(r'jit\\(named\\)/([^\"]*/[^\"]*)\"', jax.jit(named).lower(1.).as_text("
+    "debug_info=True))))",
+    "str(info.current_name_stack()), repr(info.new_name_stack('a').transform('jvp'))",
+    "str(info.new_name_stack('a').extend('b').transform('jvp').transform('vmap').extend('c'))",
+    "info.new_source_info().traceback, info.summarize(info.new_source_info())",
+    "info.NameStack(info.new_name_stack('a').stack) == info.new_name_stack('a')",
+])
+def test_names_of_equations(jax_oracle, expression):
+    same(jax_oracle, expression, within=__name__)
+
+
+def test_an_equation_is_written_on_behalf_of_another():
+    first = jax.make_jaxpr(jnp.sin)(1.0).jaxpr.eqns[0].source_info
+
+    def program(x):
+        here = info.current()
+        with info.user_context(first.traceback):
+            y = jnp.cos(x)
+        with info.user_context(first.traceback, name_stack=info.new_name_stack("there")):
+            y = jnp.tan(y)
+        with info.user_context(None):
+            return jnp.exp(y), here
+
+    here = []
+    closed = jax.make_jaxpr(lambda x: here.append(program(x)[1]) or program(x)[0])(1.0)
+    cos, tan, exp = (eqn.source_info for eqn in closed.jaxpr.eqns[-3:])
+    assert info.summarize(cos) == info.summarize(tan) == info.summarize(first)
+    assert first.traceback == cos.traceback and str(tan.name_stack) == "there"
+    assert "program)" in info.summarize(here[0]) and "program)" in info.summarize(exp)
+    assert info.SourceInfo(first.traceback, tan.name_stack).name_stack == tan.name_stack
+    assert info.summarize(exp.replace(traceback=first.traceback)) == info.summarize(first)

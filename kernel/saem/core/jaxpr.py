@@ -103,7 +103,7 @@ class Eqn:
     @property
     def source_info(self) -> Any:
         """Where it was written: ``traceback`` and ``name_stack``."""
-        return provenance.SourceInfo(self.source, self.stack)
+        return provenance.SourceInfo.of(self.source, self.stack)
 
     @property
     def ctx(self) -> Any:

@@ -41,10 +41,6 @@ REASONS: dict[str, dict[str, str]] = {
         "ir_type_handlers jaxpr_subcomp lower_jaxpr_to_fun lower_jaxpr_to_module "
         "lowerable_effects merge_mlir_modules register_constant_handler shape_tensor token_type "
         "unflatten_ir_values_like_types".split(), BUILDS_MLIR),
-    "extend.source_info_util": dict.fromkeys(
-        "NameStack SourceInfo current current_name_stack extend_name_stack new_name_stack "
-        "new_source_info reset_name_stack set_name_stack summarize transform_name_stack "
-        "user_context".split(), INTERNAL),
     "experimental.mesh_utils": {
         "device_kind_handler_dict": "it lists how JAX lays meshes over TPU tori of each kind"},
     "experimental.jet": {

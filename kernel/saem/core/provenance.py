@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from saem.core import config, errors, source, tree
 from saem.core.record import Record
 from saem.core.trace import Scope as ScopeName
-from saem.core.trace import inside_program
+from saem.core.trace import Wrapping, inside_program
 
 
 class DebugInfo(NamedTuple):
@@ -160,12 +160,19 @@ def name_stack(stack: tuple[str, ...]) -> NameStack:
     What is transposed is the linear part of a jvp, which is named even if it left long ago.
     """
     found: list[Any] = []
-    names = [name for name in inside_program(stack) if type(name) is ScopeName or name in _SHOWN]
+    named = (ScopeName, Wrapping)
+    names = [name for name in inside_program(stack) if type(name) in named or name in _SHOWN]
     for name, inner in zip(names, [*names[1:], ""]):
-        found.append(Scope(str(name)) if type(name) is ScopeName else Transform(name))
+        found.append(Scope(str(name)) if type(name) is ScopeName else Transform(str(name)))
         if name == "transpose" and inner != "jvp":
             found.append(Transform("jvp"))
     return NameStack(tuple(found))
+
+
+def as_entries(names: NameStack) -> tuple[str, ...]:
+    """Return how the stack of an equation holds ``names``."""
+    return tuple([ScopeName(x.name) if isinstance(x, Scope) else Wrapping(x.name)
+                  for x in names.stack])
 
 
 class Frame(Record):
@@ -186,10 +193,19 @@ class Frame(Record):
 class Traceback(Record):
     """The place of an equation in user code: one frame, or none."""
 
-    frames: tuple[Frame, ...] = ()
+    source: Any = None
+
+    @property
+    def frames(self) -> tuple[Frame, ...]:
+        where = source.position(self.source)
+        return () if where is None else (Frame(
+            where.file, where.function, where.line, where.column, where.end_line,
+            where.end_column),)
 
     def __str__(self) -> str:
         return "\n".join(f"{f.file_name}:{f.line_num} ({f.function_name})" for f in self.frames)
+
+    __repr__ = __str__
 
 
 class SourceInfo:
@@ -197,26 +213,32 @@ class SourceInfo:
 
     __slots__ = ("source", "stack", "name_stack")
 
-    def __init__(self, where: source.Source | None, stack: tuple[str, ...],
-                 names: NameStack | None = None):
-        self.source = where
-        self.stack = stack
-        self.name_stack = name_stack(stack) if names is None else names
+    def __init__(self, traceback: Traceback | None, name_stack: NameStack):
+        self.source = None if traceback is None else traceback.source
+        self.stack = as_entries(name_stack)
+        self.name_stack = name_stack
+
+    @classmethod
+    def of(cls, where: source.Source | None, stack: tuple[str, ...]) -> SourceInfo:
+        """Return that of an equation."""
+        made = cls(Traceback(where), name_stack(stack))
+        made.stack = stack
+        return made
 
     @property
-    def traceback(self) -> Traceback:
-        where = source.position(self.source)
-        return Traceback() if where is None else Traceback((Frame(
-            where.file, where.function, where.line, where.column, where.end_line,
-            where.end_column),))
+    def traceback(self) -> Traceback | None:
+        return None if self.source is None else Traceback(self.source)
 
-    def replace(self, *, traceback: Any = None, name_stack: NameStack | None = None) -> SourceInfo:
-        """Return this with other names; the stack of transformations stays."""
-        if name_stack is None:
-            return SourceInfo(self.source, self.stack, self.name_stack)
-        added = name_stack.stack[len(self.name_stack.stack):]
-        scopes = tuple(ScopeName(x.name) for x in added if isinstance(x, Scope))
-        return SourceInfo(self.source, (*self.stack, *scopes), name_stack)
+    def replace(self, *, traceback: Traceback | None = None, name_stack: NameStack | None = None
+                ) -> SourceInfo:
+        """Return this with another place or other names; the stack of transformations stays."""
+        where = self.source if traceback is None else traceback.source
+        made = SourceInfo.of(where, self.stack)
+        if name_stack is not None:
+            added = NameStack(name_stack.stack[len(self.name_stack.stack):])
+            made.stack = (*self.stack, *as_entries(added))
+            made.name_stack = name_stack
+        return made
 
     def __repr__(self) -> str:
         return f"SourceInfo({summary(self.source)!r}, {str(self.name_stack)!r})"

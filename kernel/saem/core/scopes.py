@@ -20,7 +20,32 @@ from saem.core.errors import ArgumentTypeError, explained
 from saem.core.trace import Scope, Trace, eval_trace, state
 
 
-class named_scope(contextlib.ContextDecorator):
+class Renaming(contextlib.ContextDecorator):
+    """``with`` it, the stack of names is what ``renamed`` makes of it; also a decorator."""
+
+    def __init__(self, renamed: Callable[[tuple], tuple]):
+        self.renamed = renamed
+        self.outside: list[tuple[Trace, tuple, tuple]] = []
+
+    def _recreate_cm(self) -> Renaming:  # each call of a decorated function has its own
+        return Renaming(self.renamed)
+
+    def __enter__(self) -> Any:
+        Scope.used = True
+        trace = state.trace
+        self.outside.append((trace, trace.stack, state.stack))
+        state.stack = self.renamed(state.stack)
+        if trace is not eval_trace:  # interpreters that start inside go on from its stack
+            trace.stack = self.renamed(trace.stack)
+
+    def __exit__(self, *exc: Any) -> None:
+        trace, own, stack = self.outside.pop()
+        state.stack = stack
+        if trace is not eval_trace:
+            trace.stack = own
+
+
+class named_scope(Renaming):
     """``with named_scope("encoder"):`` names the operations inside; also a decorator.
 
     Raises: TypeError if ``name`` is not a string.
@@ -33,24 +58,8 @@ class named_scope(contextlib.ContextDecorator):
                 "named_scope name argument must be a string.",
                 advice=f"It got a {type(name).__name__}: named_scope('layer').")
         self.name = name
-        self.outside: list[tuple[Trace, tuple, tuple]] = []
-
-    def _recreate_cm(self) -> named_scope:  # each call of a decorated function has its own
-        return named_scope(self.name)
-
-    def __enter__(self) -> None:
-        Scope.used = True
-        trace, entry = state.trace, Scope(self.name)
-        self.outside.append((trace, trace.stack, state.stack))
-        state.stack = (*state.stack, entry)
-        if trace is not eval_trace:  # interpreters that start inside go on from its stack
-            trace.stack = (*trace.stack, entry)
-
-    def __exit__(self, *exc: Any) -> None:
-        trace, own, stack = self.outside.pop()
-        state.stack = stack
-        if trace is not eval_trace:
-            trace.stack = own
+        entry = Scope(name)
+        super().__init__(lambda stack: (*stack, entry))
 
 
 @contextlib.contextmanager

@@ -165,6 +165,12 @@ class Scope(str):
     used: ClassVar[bool] = False  # whether there ever was one: else stacks are not searched
 
 
+class Wrapping(Scope):
+    """A name on a stack that encloses the next one, as that of a transformation does."""
+
+    __slots__ = ()
+
+
 class Boundary(str):
     """A name on a stack at which a program begins: names before it belong to the caller."""
 
@@ -255,7 +261,7 @@ def go_to_source(source: Source | None, stack: tuple[str, ...], under: tuple[str
         while known < min(len(names), len(have)) and names[known] == have[known]:
             known += 1
         # Without a scope the transformations say nothing that the stack does not say.
-        if Scope in map(type, names):
+        if any(type(name) in (Scope, Wrapping) for name in names):
             under = (*under, *names[known:])
         state.stack = under
     if Mark.used:
