@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import re  # noqa: F401 - expressions use it
 
 import numpy as np
 import pytest
@@ -67,11 +67,9 @@ def test_what_cannot_be_is_said():
         backend.clear_backends()
     with pytest.raises(RuntimeError, match="before backends are initialized"):
         backend.register_backend_factory("mine", lambda: None)
-    with pytest.raises(NotImplementedError, match="there are the generators"):
-        random.define_prng_impl(key_shape=(2,))
     with pytest.raises(TypeError, match="requires uint32"):
         random.threefry_2x32(np.zeros(2, np.int32), np.zeros(2, np.uint32))
-    with pytest.raises(AttributeError, match=r"has no attribute 'fused'. Instead: compile the whole"):
+    with pytest.raises(AttributeError, match=r"no attribute 'fused'. Instead: compile the"):
         _ = jax.experimental.fused
     with pytest.raises(NotImplementedError, match="topology not implemented"):
         topologies.get_topology_desc()

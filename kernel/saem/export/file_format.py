@@ -179,7 +179,7 @@ register_pytree_node_serialization(
 
 def aval_to_json(aval: ShapedArray) -> Any:
     dtype = aval.dtype
-    key = isinstance(dtype, KeyDType)
+    key = isinstance(dtype, KeyDType) and dtype.impl.listed
     if isinstance(dtype, dtypes.ExtendedDType) and not key:
         raise ValueError(f"Cannot serialize values of dtype {dtype}.")
     name = dtype.impl.name if key else "float0" if dtype == dtypes.float0 else dtype.name

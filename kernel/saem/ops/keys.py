@@ -53,6 +53,8 @@ class Generator(Record):
 
     # How often the words of an integer stand in the key of it; 0 if they are encrypted.
     seed_copies: ClassVar[int] = 1
+    # Whether ``jax.random.key`` finds it by its name.
+    listed: ClassVar[bool] = True
 
     def __str__(self) -> str:
         return self.tag

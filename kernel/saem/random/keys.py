@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 import numpy as np
@@ -220,14 +220,18 @@ def wrap_key_data(key_bits_array: Array, *, impl: Any = None,
     return made
 
 
-def key_impl(keys: ArrayLike) -> str:
-    """Return the name of the generator of ``keys``.
+def key_impl(keys: ArrayLike) -> Hashable:
+    """Return the name of the generator of ``keys``; the generator itself if a program defined it.
 
     >>> jax.random.key_impl(jax.random.key(0))
     'threefry2x32'
     """
-    held = aval_of(_held(keys)).dtype
-    return held.impl.name
+    return named(aval_of(_held(keys)).dtype.impl)
+
+
+def named(impl: Generator) -> Hashable:
+    """Return that by which ``generator`` finds ``impl``."""
+    return impl.name if impl.listed else impl
 
 
 def clone(key: ArrayLike) -> Any:
@@ -248,13 +252,13 @@ def clone(key: ArrayLike) -> Any:
 # -- methods of key arrays that use functions of arrays --------------------------------------------
 
 
-def unpickled(base: Any, name: str) -> PRNGKeyArray:
+def unpickled(base: Any, impl: Hashable) -> PRNGKeyArray:
     """Return the keys of ``PRNGKeyArray.__reduce__``."""
-    return PRNGKeyArray(base, dtype_of(GENERATORS[name]))
+    return PRNGKeyArray(base, dtype_of(generator(impl)))
 
 
 def _reduce(keys: PRNGKeyArray) -> Any:
-    return unpickled, (keys._base, keys.dtype.impl.name)
+    return unpickled, (keys._base, named(keys.dtype.impl))
 
 
 PRNGKeyArray.__reduce__ = _reduce
