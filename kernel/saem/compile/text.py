@@ -366,6 +366,15 @@ class Writer:
                             for a, b, s in zip(starts, limits, strides)])
         return self.emit(f"stablehlo.slice {x} [{ranges}]", x, out=out)
 
+    def pad(self, x: str, value: str, low: Sequence[Size], high: Sequence[Size],
+            out: ShapedArray, interior: Sequence[int] | None = None) -> str:
+        """Write ``x`` with ``value`` before, behind, and between its elements along each axis."""
+        gaps = [0] * len(low) if interior is None else list(interior)
+        if not (is_static(low) and is_static(high)):
+            return self.sized("dynamic_pad", [x, value], [list(low), list(high), gaps], out)
+        return self.emit(f"stablehlo.pad {x}, {value}, low = {list(low)}, high = {list(high)}, "
+                         f"interior = {gaps}", x, value, out=out)
+
     def stretch(self, x: str, shape: tuple[int, ...]) -> str:
         """Stretch ``x``, of rank 0 or with axes of size 1, to ``shape``; nothing if it has it."""
         aval = self.avals[x]

@@ -51,23 +51,39 @@ class Operation(NamedTuple):
         return f"{self.name}({self.left}, {self.right})"
 
 
+def extent(factor: str | Operation) -> int:
+    """Return how long a factor is: 1 for a variable, more for an operation."""
+    if isinstance(factor, str):
+        return 1
+    return 1 + sum([sum([1 + monomial_extent(m) for m, _ in terms_in(size)])
+                    for size in (factor.left, factor.right)])
+
+
+def monomial_extent(monomial: Monomial) -> int:
+    return sum([1 + power * extent(factor) for factor, power in monomial])
+
+
+def terms_in(size: Size) -> Sequence[tuple[Monomial, int]]:
+    return size.terms if isinstance(size, Dim) else (((), size),)
+
+
 def factor_key(factor: str | Operation) -> tuple:
     """Return the key by which factors are ordered: variables first, by name."""
     if isinstance(factor, str):
-        return (0, factor)
-    return (1, size_key(factor.left), size_key(factor.right), factor.name)
+        return (1, factor)
+    return (extent(factor), factor.name, size_key(factor.left), size_key(factor.right))
 
 
 def size_key(size: Size) -> tuple:
-    if not isinstance(size, Dim):
-        return (((0, ()), size),)
-    return tuple((monomial_key(m), c) for m, c in size.terms)
+    return tuple([(count, monomial_key(m)) for m, count in terms_in(size)])
 
 
+@functools.lru_cache(4096)
 def monomial_key(monomial: Monomial) -> tuple:
-    """Return the key by which monomials are ordered: by degree, then by factors."""
-    letters = [factor_key(f) for f, power in monomial for _ in range(power)]
-    return (len(letters), tuple(letters))
+    """Return the key by which monomials are ordered: by their length, then by the largest factor.
+    """
+    factors = sorted([(factor_key(f), power) for f, power in monomial], reverse=True)
+    return (monomial_extent(monomial), tuple(factors))
 
 
 class Constraint(NamedTuple):
@@ -499,6 +515,17 @@ def is_nonnegative(size: Size) -> bool | None:
     if lower(size) >= 0:
         return True
     return False if lower(-size - 1) >= 0 else None
+
+
+def differ(left: Size, right: Size) -> bool:
+    """Return whether two sizes are different for all values of their variables.
+
+    What is not found out is checked when a program is called with sizes.
+    """
+    gap = left - right
+    if not isinstance(gap, Dim):
+        return gap != 0
+    return is_nonnegative(gap - 1) is True or is_nonnegative(-gap - 1) is True
 
 
 @functools.lru_cache(4096)

@@ -22,6 +22,7 @@ import numpy as np
 
 from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray
+from saem.core.dimensions import is_static
 from saem.core.primitive import NOT_LINEAR, Primitive, absent, primitive
 from saem.core.trace import bind
 from saem.ops import sharding_rules
@@ -143,8 +144,16 @@ def bits_text(ctx: Any, state: str, out: ShapedArray,
         halves = ctx.reshape(state, (2, 2))
         state = ctx.emit(f"stablehlo.bitcast_convert {halves}", halves, out=pair)
     name = RandomAlgorithm(algorithm).name.removeprefix("RNG_")
-    after, bits = ctx.emit_many(
-        f"stablehlo.rng_bit_generator {state}, algorithm = {name}", state, outs=[pair, out])
+    if is_static(out.shape):
+        after, bits = ctx.emit_many(
+            f"stablehlo.rng_bit_generator {state}, algorithm = {name}", state, outs=[pair, out])
+    else:
+        sizes = ctx.vector(out.shape, np.dtype("int32"))
+        after, bits = ctx.emit_many(
+            f"stablehlo.custom_call @stablehlo.dynamic_rng_bit_generator({state}, {sizes})", state,
+            sizes, outs=[pair, out], attributes={
+                "api_version": "2 : i32",
+                "rng_algorithm": f"#stablehlo<rng_algorithm {name}>"})
     if words.dtype == U32:
         halves = ctx.emit(f"stablehlo.bitcast_convert {after}", after,
                           out=ShapedArray((2, 2), U32))

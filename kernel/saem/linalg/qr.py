@@ -18,6 +18,7 @@ import numpy as np
 from saem.compile.text import strong_aval
 from saem.core import errors
 from saem.core.avals import ShapedArray
+from saem.core.dimensions import smaller
 from saem.core.primitive import NOT_LINEAR, primitive
 from saem.core.trace import bind
 from saem.linalg.algebra import (
@@ -100,7 +101,7 @@ class Factorization(NoDerivative):
 
     def factors(self, x: ShapedArray) -> ShapedArray:
         leading = self.check(x)
-        return ShapedArray((*leading, min(x.shape[-2:])), x.dtype)
+        return ShapedArray((*leading, smaller(*x.shape[-2:])), x.dtype)
 
 
 @primitive("geqrf")
@@ -313,7 +314,7 @@ class Qr(MatrixOperation):
     def typing(self, x):
         leading = self.check(x)
         m, n = x.shape[-2:]
-        k = m if self.full_matrices else min(m, n)
+        k = m if self.full_matrices else smaller(m, n)
         outs = [ShapedArray((*leading, m, k), x.dtype), ShapedArray((*leading, k, n), x.dtype)]
         return outs + [ShapedArray((*leading, n), I32)] * self.pivoting
 
@@ -330,7 +331,7 @@ class Qr(MatrixOperation):
         aval = ctx.avals[x]
         lead, (m, n) = aval.shape[:-2], aval.shape[-2:]
         packed = strong_aval(aval.shape, aval.dtype)
-        factors = strong_aval((*lead, min(m, n)), aval.dtype)
+        factors = strong_aval((*lead, smaller(m, n)), aval.dtype)
         outs = ctx.out_avals
         order = []
         if self.pivoting:
@@ -349,9 +350,7 @@ class Qr(MatrixOperation):
             zero = ctx.constant(0, strong_aval((), aval.dtype))
             none = [0] * len(lead)
             wide = strong_aval((*lead, m, k), aval.dtype)
-            columns = ctx.emit(
-                f"stablehlo.pad {made}, {zero}, low = {[*none, 0, 0]}, high = {[*none, 0, k - n]}, "
-                f"interior = {[*none, 0, 0]}", made, zero, out=wide)
+            columns = ctx.pad(made, zero, [*none, 0, 0], [*none, 0, k - n], wide)
         q = product_of(ctx, columns, taus)
         r = masked(ctx, part(ctx, made, k, n), "upper") if outs[1].size else \
             ctx.constant(0, outs[1])
@@ -387,7 +386,7 @@ def tangents_of(q: Any, r: Any, t: Any) -> tuple[Any, Any]:
     """
     *lead, m, k = shape_of(q)
     n = shape_of(r)[-1]
-    first = min(m, n)
+    first = smaller(m, n)
     solved = bind(TriangularSolve(False, False, False, False, False),
                   block(r, (0, first), (0, first)), block(t, (0, m), (0, first)))
     inner = matmul(adjoint(q), solved)  # (k, first)

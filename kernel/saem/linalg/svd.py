@@ -16,7 +16,7 @@ import numpy as np
 from saem.compile.text import strong_aval
 from saem.core import errors, lazy
 from saem.core.avals import ShapedArray, aval_of
-from saem.core.dimensions import is_nonnegative, is_static
+from saem.core.dimensions import is_nonnegative, is_static, smaller
 from saem.core.primitive import NOT_LINEAR, primitive
 from saem.core.trace import bind
 from saem.linalg.algebra import (
@@ -82,7 +82,7 @@ by_polar: Any = lazy.later("saem.linalg.polar")
 
 @primitive("svd")
 class Svd(MatrixOperation):
-    """Σ (k,), and with ``compute_uv`` U (m, m or k) and Vᴴ (n or k, n); k = min(m, n)."""
+    """Σ (k,), and with ``compute_uv`` U (m, m or k) and Vᴴ (n or k, n); k = smaller(m, n)."""
 
     full_matrices: bool
     compute_uv: bool
@@ -97,9 +97,9 @@ class Svd(MatrixOperation):
     def typing(self, x):
         leading = self.check(x)
         m, n = x.shape[-2:]
-        start, stop = part_of(self, min(m, n))
+        start, stop = part_of(self, smaller(m, n))
         k = max(0, stop - start)
-        if self.full_matrices and k != min(m, n):
+        if self.full_matrices and k != smaller(m, n):
             raise errors.explained(
                 errors.ArgumentError, "svd.full_matrices",
                 "full_matrices and subset_by_index cannot both be set",
@@ -128,7 +128,7 @@ class Svd(MatrixOperation):
         lead, (m, n) = aval.shape[:-2], aval.shape[-2:]
         if on_tpu(ctx):
             return self.lower_on_tpu(ctx, x)
-        refuse_part(self, min(m, n), "subset_by_index not implemented for CPU and GPU")
+        refuse_part(self, smaller(m, n), "subset_by_index not implemented for CPU and GPU")
         if on_gpu(ctx):
             return self.lower_on_gpu(ctx, x)
         if ctx.module.platform != "cpu":
@@ -140,7 +140,7 @@ class Svd(MatrixOperation):
                 advice="Leave the algorithm out, or use QR or DIVIDE_AND_CONQUER.")
         routine = "gesvd" if self.algorithm is SvdAlgorithm.QR else "gesdd"
         mode = "N" if not self.compute_uv else "A" if self.full_matrices else "S"
-        k = min(m, n)
+        k = smaller(m, n)
         rows, columns = (m, n) if self.full_matrices else (k, k)
         outs = [aval, ctx.out_avals[0], strong_aval((*lead, m, rows), aval.dtype),
                 strong_aval((*lead, columns, n), aval.dtype), status(lead)]
@@ -153,7 +153,7 @@ class Svd(MatrixOperation):
         """Write the call of cuSOLVER: by Jacobi rotations for small matrices, else by QR."""
         aval = ctx.avals[x]
         lead, (m, n) = aval.shape[:-2], aval.shape[-2:]
-        k = min(m, n)
+        k = smaller(m, n)
         rows, columns = (m, n) if self.full_matrices else (k, k)
         small = all(is_nonnegative(1024 - size) for size in (m, n))
         target = {SvdAlgorithm.JACOBI: "gesvdj", SvdAlgorithm.POLAR: "gesvdp"}.get(
@@ -221,7 +221,7 @@ class Svd(MatrixOperation):
                 NotImplementedError, "svd.jvp",
                 "Singular value decomposition JVP not implemented for full matrices",
                 advice="With full_matrices=False all columns have a derivative.")
-        refuse_part(self, min(m, n),
+        refuse_part(self, smaller(m, n),
                     "Derivatives are not defined for a part of the singular values.")
         thin = Svd(False, True, None, self.algorithm)
         s, u, vh = bind(thin, x)
@@ -272,7 +272,7 @@ def svd(x: ArrayLike, *, full_matrices: bool = True, compute_uv: bool = True,
         algorithm: SvdAlgorithm | None = None) -> Array | tuple[Array, Array, Array]:
     """Return U, the singular values, and Vᴴ; only the values unless ``compute_uv``.
 
-    Shapes: x (…, m, n), U (…, m, m), values (…, k), Vᴴ (…, n, n), where k = min(m, n); unless
+    Shapes: x (…, m, n), U (…, m, m), values (…, k), Vᴴ (…, n, n), where k = smaller(m, n); unless
     ``full_matrices`` U is (…, m, k) and Vᴴ is (…, k, n).
 
     Raises: TypeError for dtypes or ranks that do not fit; ValueError for a part of the values with

@@ -19,6 +19,7 @@ import numpy as np
 
 from saem.core import config, dtypes, errors, tree
 from saem.core.avals import aval_of
+from saem.core.dimensions import is_static
 from saem.core.trace import eval_trace, state
 from saem.jit.call import JitCall
 from saem.loops.carry import check_callable, run_at_once, trace_body
@@ -93,6 +94,11 @@ def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int 
     if not leaves:
         return elems
     place = _axis_of_stacks(leaves, axis)
+    if not is_static(aval_of(leaves[0]).shape[place:place + 1]):
+        raise errors.explained(
+            NotImplementedError, "associative_scan.open",
+            f"associative scan over axis of non-constant size: {aval_of(leaves[0]).shape[place]}.",
+            advice="Its steps depend on how many rows there are; lax.scan takes any number.")
 
     def scan(leaves: list[Any]) -> Any:
         if reverse:

@@ -22,6 +22,7 @@ import numpy as np
 from saem.compile.lowering import lower_apart
 from saem.core import dtypes, errors, tree
 from saem.core.avals import ShapedArray, aval_of
+from saem.core.dimensions import as_size
 from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr, evaluate, with_nones
 from saem.core.primitive import NOT_LINEAR, Primitive, primitive
 from saem.core.trace import Tracer, bind
@@ -439,7 +440,7 @@ def window_of(operand: ShapedArray, window_dimensions: Sequence[int],
             errors.ArgumentError, "reduce_window.C10",
             f"reduce_window needs a pair of padding for each of {operand.ndim} axes, got "
             f"{padding}.", advice="Or name it: 'VALID', 'SAME'.")
-    pads = tuple((int(low), int(high)) for low, high in padding)
+    pads = tuple((as_size(low), as_size(high)) for low, high in padding)
     return dims, strides, pads, made["base_dilation"], made["window_dilation"]
 
 

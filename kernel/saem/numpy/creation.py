@@ -621,7 +621,7 @@ def arange(start: ArrayLike | int, stop: ArrayLike | int | None = None,
     >>> jnp.arange(0, 10, 3)
     Array([0, 3, 6, 9], dtype=int32)
     """
-    if not is_static((start, stop)):
+    if not is_static((start, stop, step)):
         return _open_arange(start, stop, step, dtype)
     first = known_number("arange", "stop" if stop is None and step is None else "start", start)
     last = None if stop is None else known_number("arange", "stop", stop)
@@ -659,12 +659,11 @@ def _open_arange(start: Any, stop: Any, step: Any, dtype: Any) -> Any:
         raise ValueError("In arange with non-constant arguments all of start, stop, and step must "
                          "be either dimension expressions or integers, got "
                          f"start={start}, stop={stop}, step={step}")
-    if not isinstance(step, int) or step == 0:
-        raise NotImplementedError("arange up to a symbolic dimension needs a known step that is "
-                                  f"not 0, got {step!r}")
+    if step == 0:
+        raise ZeroDivisionError("division by zero: jnp.arange needs a step that is not 0")
     kind = dtypes.default_dtype(int) if dtype is None else check_dtype("arange", dtype)
-    way = stop - start if step > 0 else start - stop
-    length = way if abs(step) == 1 else (way + abs(step) - 1) // abs(step)
+    way, width = (stop - start, step) if step > 0 else (start - stop, -step)
+    length = way if width == 1 else (way + width - 1) // width
     count = shaping.iota(kind, larger(0, length))
     count = count if step == 1 else ops.mul(count, scalar(step, kind))
     return count if isinstance(start, int) and start == 0 else ops.add(count, scalar(start, kind))

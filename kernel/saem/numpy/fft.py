@@ -20,6 +20,7 @@ import numpy as np
 
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
+from saem.core.dimensions import smaller
 from saem.core.trace import bind
 from saem.jit.library import library_function
 from saem.jit.transfers import device_put
@@ -138,12 +139,12 @@ def _along_last(a: Any, kind: FftType, s: tuple[int, ...]) -> Any:
 
 def _resized(a: Any, axes: Sequence[int], sizes: Sequence[int]) -> Any:
     """Return ``a`` cut, or padded with zeros at the end, to ``sizes`` along ``axes``."""
-    for axis, n in zip(axes, sizes):
-        if a.shape[axis] > n:
-            a = slice_in_dim(a, 0, n, axis=axis)
     more = [(0, 0, 0)] * a.ndim
     for axis, n in zip(axes, sizes):
-        more[axis] = (0, n - a.shape[axis], 0)
+        kept = smaller(a.shape[axis], n)
+        if kept != a.shape[axis]:
+            a = slice_in_dim(a, 0, kept, axis=axis)
+        more[axis] = (0, n - kept, 0)
     if any(high for _, high, _ in more):
         a = pad(a, aval_of(a).dtype.type(0), more)
     return a

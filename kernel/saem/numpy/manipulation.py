@@ -22,7 +22,7 @@ import numpy as np
 from saem._jaxlib import ArrayImpl
 from saem.core import config, errors
 from saem.core.avals import aval_of
-from saem.core.dimensions import Dim, as_size, inconclusive, is_static
+from saem.core.dimensions import Dim, as_size, differ, inconclusive, is_static
 from saem.core.lazy import later
 from saem.core.trace import bind, runs_at_once
 from saem.jit.library import library_function
@@ -80,7 +80,7 @@ def resolved(given: tuple[int, ...], have: tuple[int, ...]) -> tuple[int, ...]:
             f"can only specify one unknown axis size with a `-1` value, got {given}",
             advice="Name all sizes but one.")
     if -1 not in given:
-        if known == size:
+        if not differ(known, size):
             return given
         why = f" (size {known})"
     else:
@@ -217,7 +217,8 @@ def _resize(a: Any, sizes: tuple[int, ...]) -> Any:
     wanted, have = math.prod(sizes), flat.shape[0]
     if not wanted or not have:
         return broadcast_in_dim(scalar(0, flat.dtype), sizes, ())
-    flat = shape_ops.concatenate([flat] * -(-wanted // have), 0)
+    times = -(-wanted // have)
+    flat = shape_ops.reshape(broadcast_in_dim(flat, (times, have), (1,)), (times * have,))
     return shape_ops.reshape(slicing.slice_in_dim(flat, 0, wanted), sizes)
 
 

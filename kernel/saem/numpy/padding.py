@@ -18,6 +18,7 @@ import numpy as np
 
 from saem.core import dtypes, errors, tree
 from saem.core.avals import aval_of
+from saem.core.dimensions import as_size, is_nonnegative, is_size
 from saem.core.trace import Tracer
 from saem.jit.library import library_function
 from saem.numpy import reductions
@@ -59,7 +60,7 @@ def pad(array: ArrayLike, pad_width: Any, mode: str | Callable[..., Any] = "cons
     widths = pairs("pad_width", pad_width, array.ndim)
     if not callable(mode):
         _check_options(mode, kwargs)
-    if any(n < 0 for pair in widths for n in pair):
+    if any(is_nonnegative(n) is False for pair in widths for n in pair):
         raise errors.explained(errors.ArgumentError, "pad.C2",
                                "index can't contain negative values",
                                advice="To take elements away, slice: x[1:-1].")
@@ -122,6 +123,8 @@ def pairs(name: str, given: Any, ndim: int) -> Widths:
     if type(given) is int:
         return ((given, given),) * ndim
     table = _table(name, np.asarray(given), ndim)
+    if table.dtype == object and all(map(is_size, table.flat)):  # symbolic ones among them
+        return tuple([(as_size(a), as_size(b)) for a, b in table])
     if not np.issubdtype(table.dtype, np.integer):
         raise errors.explained(
             errors.ArgumentTypeError, f"pad.{name}", f"`{name}` must be of integral type.",
@@ -208,9 +211,10 @@ def _pad_wrap(array: Any, widths: Widths) -> Any:
         if not before and not after:
             continue
         whole, rest = divmod(before, size)
-        front = [part_along(array, size - rest, size, axis)] + [array] * whole
+        front = [part_along(array, size - rest, size, axis)] + [array] * int(whole)
         whole, rest = divmod(after, size)
-        array = _joined(front, array, [array] * whole + [part_along(array, 0, rest, axis)], axis)
+        array = _joined(front, array, [array] * int(whole) + [part_along(array, 0, rest, axis)],
+                        axis)
     return array
 
 

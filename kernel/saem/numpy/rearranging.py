@@ -19,6 +19,7 @@ import numpy as np
 
 from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
+from saem.core.dimensions import Dim
 from saem.core.sharded import entries_of
 from saem.core.trace import concrete_or_none
 from saem.jit.library import library_function
@@ -266,6 +267,8 @@ def repeat(a: ArrayLike, repeats: ArrayLike, axis: int | None = None, *,
     if axis is None or not a.ndim:  # a scalar is repeated along the one axis that results
         a, axis = ravel(a), 0
     axis = canonical_axis(axis, a.ndim)
+    if type(repeats) is Dim and total_repeat_length is None:
+        return _repeat_all(a, repeats, axis)
     known = concrete_or_none(repeats)
     if not (dtypes.is_integer(aval_of(repeats).dtype) or dtypes.is_bool(aval_of(repeats).dtype)):
         raise errors.explained(

@@ -21,6 +21,7 @@ import numpy as np
 
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
+from saem.core.dimensions import Dim, larger
 from saem.core.lazy import later
 from saem.core.naming import called
 from saem.jit.library import library_function
@@ -527,7 +528,8 @@ def _variance(name: str, a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: boo
         return _whole_variance(total, _count(a.shape, axes, real, where, keepdims, mixed), ddof)
     if where is None and isinstance(ddof, (int, float, np.generic)):
         count = count_along(a.shape, axes, mixed) - ddof
-        divisor = count if count > 0 else math.nan
+        # Where the size is not known, a count of 0 divides a sum of 0, which is NaN, too.
+        divisor = larger(count, 0) if type(count) is Dim else count if count > 0 else math.nan
         return strong(ops.div(total, scalar(divisor, real)), result)
     count = _less(_count(a.shape, axes, real, where, keepdims, mixed), ddof)
     known = compare.gt(count, scalar(0, real))

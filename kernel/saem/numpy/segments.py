@@ -10,12 +10,12 @@ Source: the documentation of jax.ops.segment_sum and related functions.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
+from saem.core.dimensions import as_size, is_nonnegative
 from saem.core.trace import Tracer, is_concrete
 from saem.numpy.axes import array_argument
 from saem.numpy.manipulation import broadcast_to
@@ -37,8 +37,8 @@ def _count(name: str, segment_ids: Any, num_segments: Any) -> int:
                 advice="Give the number of segments: inside jit the shape of the result "
                 "cannot depend on the ids.")
         num_segments = int(_max(segment_ids)) + 1
-    count = operator.index(num_segments)
-    if count < 0:
+    count = as_size(num_segments)
+    if is_nonnegative(count) is False:
         raise errors.explained(errors.ArgumentError, "segment.C1",
                                "num_segments must be non-negative.",
                                advice="Give the number of rows that the result shall have.")

@@ -100,7 +100,7 @@ def piecewise(x: ArrayLike, condlist: Array | Sequence[ArrayLike], funclist: Seq
             f"with {count} condition(s), either {count} or {count + 1} functions are expected; "
             f"got {given}", advice="The last of one more stands for all other places.")
     dtype = dtype_of(x)
-    size = np.broadcast_shapes(aval_of(x).shape, *(np.shape(c) for c in condlist))
+    size = broadcast_shapes(aval_of(x).shape, *(np.shape(c) for c in condlist))
     functions = [*funclist[:count], *(funclist[count:] or [0])]
 
     def value(entry: Any) -> Any:

@@ -18,6 +18,7 @@ import numpy as np
 
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
+from saem.core.dimensions import as_size, inconclusive, is_nonnegative, is_static
 from saem.jit.library import library_function
 from saem.numpy.axes import array_argument
 from saem.numpy.creation import ones
@@ -26,6 +27,8 @@ from saem.numpy.manipulation import ravel
 from saem.numpy.promote import check_arraylike, scalar
 from saem.numpy.searching import nonzero
 from saem.ops import numbers, shape
+from saem.ops.arithmetic import add
+from saem.ops.compare import ge, lt
 from saem.transform.staging import put_value
 from saem.typing import Array, ArrayLike
 
@@ -35,8 +38,8 @@ def _count(name: str, what: str, n: Any) -> int:
 
     Raises: TypeError if it is no integer; ValueError if it is negative.
     """
-    n = operator.index(n)
-    if n < 0:
+    n = as_size(n)
+    if is_nonnegative(n) is False:
         raise errors.explained(errors.ArgumentError, f"{name}.{what}",
                                f"{what} argument to {name} must be nonnegative, got {n}",
                                advice="It counts rows or axes.")
@@ -84,8 +87,8 @@ def _matrix_size(name: str, n: Any) -> int:
 
     Raises: TypeError if it is no integer or negative.
     """
-    n = operator.index(n)
-    if n < 0:
+    n = as_size(n)
+    if is_nonnegative(n) is False:
         raise errors.explained(errors.ArgumentTypeError, f"{name}.C1",
                                f"{name}: sizes must be nonnegative, got {n}.",
                                advice="They count rows and columns.")
@@ -98,6 +101,24 @@ def _places(mask: np.ndarray) -> tuple[Any, Any]:
     return rows, columns
 
 
+def _open_places(name: str, n: Any, m: Any, k: int, low: bool) -> tuple[Any, Any]:
+    """Return the places up to diagonal ``k`` (above it unless ``low``), sizes not being known."""
+    if n != m:
+        raise inconclusive(f"jnp.{name} of sizes {n} and {m} has an unknown number of places: "
+                           "one of them is symbolic, and they are not the same")
+
+    def triangle(side: Any) -> Any:
+        return side * (side + 1) // 2
+
+    if low:
+        count = triangle(n + k) if k <= 0 else n * n - triangle(n - k - 1)
+    else:
+        count = triangle(n - k - 1) if k >= -1 else n * n - triangle(n + k)
+    rows, columns = (shape.broadcasted_iota(np.int32, (n, m), axis) for axis in (0, 1))
+    mask = (ge if low else lt)(add(rows, np.int32(k)), columns)
+    return nonzero(mask, size=count)
+
+
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
     """Return the places on and below diagonal ``k`` of a matrix of n rows and m (n) columns.
 
@@ -108,6 +129,8 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
     """
     n = _matrix_size("tril_indices", n)
     m = n if m is None else _matrix_size("tril_indices", m)
+    if not is_static((n, m)):
+        return _open_places("tril_indices", n, m, operator.index(k), True)
     return _places(np.tri(n, m, operator.index(k), bool))
 
 
@@ -121,6 +144,8 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
     """
     n = _matrix_size("triu_indices", n)
     m = n if m is None else _matrix_size("triu_indices", m)
+    if not is_static((n, m)):
+        return _open_places("triu_indices", n, m, operator.index(k) - 1, False)
     return _places(~np.tri(n, m, operator.index(k) - 1, bool))
 
 

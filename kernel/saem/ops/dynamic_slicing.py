@@ -18,7 +18,7 @@ from saem.compile import regions
 from saem.compile.text import physical_aval
 from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
-from saem.core.dimensions import as_shape, as_size
+from saem.core.dimensions import Dim, as_shape, as_size
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive
 from saem.core.sharded import shard_like
 from saem.core.trace import bind
@@ -263,7 +263,7 @@ def not_negative(start: Any, n: int) -> Any:
     return start
 
 
-def wrapped(start: Any, n: int) -> Any:
+def wrapped(start: Any, n: Any) -> Any:
     """Return ``start`` with ``n`` added if it is negative."""
     aval = aval_of(start)
     if aval.shape or not dtypes.is_integer(aval.dtype) or dtypes.is_unsigned(aval.dtype):
@@ -272,7 +272,8 @@ def wrapped(start: Any, n: int) -> Any:
     if isinstance(start, (int, np.integer)):
         return own(start + n if start < 0 else start)
     negative = lt(start, own(0))
-    return select_n(negative, start, add(convert_element_type(start, aval.dtype), own(n)))
+    size = convert_element_type(n, aval.dtype) if isinstance(n, Dim) else own(n)
+    return select_n(negative, start, add(convert_element_type(start, aval.dtype), size))
 
 
 def dynamic_slice(operand: Array, start_indices: Array | Sequence[ArrayLike],

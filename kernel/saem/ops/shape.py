@@ -21,7 +21,7 @@ from saem.compile.text import physical_aval
 from saem.core import config, dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.axes import batch_entry
-from saem.core.dimensions import as_shape, as_size, is_static
+from saem.core.dimensions import as_shape, as_size, differ, is_static
 from saem.core.primitive import NOT_LINEAR, Primitive, UndefinedPrimal, primitive
 from saem.core.sharded import like_type, shard_like, with_entry
 from saem.core.trace import bind
@@ -108,7 +108,7 @@ class Reshape(Linear):
                 errors.ShapeError, "reshape.C1",
                 f"reshape new_sizes must all be positive, got {self.new_sizes}.",
                 advice="Only jnp.reshape accepts -1 for a size to be worked out.")
-        if math.prod(self.new_sizes) != x.size:
+        if differ(math.prod(self.new_sizes), x.size):
             raise errors.explained(
                 errors.ShapeError, "reshape.C2",
                 f"reshape total size must be unchanged, got new_sizes {self.new_sizes} (of total "

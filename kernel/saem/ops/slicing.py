@@ -15,7 +15,7 @@ import numpy as np
 
 from saem.core import errors
 from saem.core.avals import ShapedArray, aval_of
-from saem.core.dimensions import as_size, is_static, larger
+from saem.core.dimensions import as_size, larger
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive
 from saem.core.sharded import shard_like
 from saem.core.trace import bind
@@ -184,10 +184,7 @@ class Pad(Primitive):
     def lower(self, ctx, x, value):
         low, high, interior = (list(c) for c in zip(*self.padding_config)) \
             if self.padding_config else ([], [], [])
-        if not (is_static(low) and is_static(high)):
-            return ctx.sized("dynamic_pad", [x, value], [low, high, interior], ctx.out_avals[0])
-        return ctx.emit(f"stablehlo.pad {x}, {value}, low = {low}, high = {high}, "
-                        f"interior = {interior}", x, value)
+        return ctx.pad(x, value, low, high, ctx.out_avals[0], interior)
 
     def jvp(self, primals, tangents):
         parts = [zeros_of(aval_of(x).to_tangent_aval()) if t is None else t

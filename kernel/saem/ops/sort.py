@@ -11,7 +11,6 @@ Source: StableHLO specification, sort; IEEE 754-2019, 5.10 (totalOrder).
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,6 +18,7 @@ import numpy as np
 
 from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
+from saem.core.dimensions import Dim, as_size, is_nonnegative
 from saem.core.primitive import NOT_LINEAR, Primitive, primitive
 from saem.core.sharded import sharding_of
 from saem.core.trace import bind
@@ -217,8 +217,14 @@ class TopK(Primitive):
         outs = [a.update(shape=tuple(a.shape[i] for i in order)) for a in ctx.out_avals]
         wide = moved if aval.dtype.name != "bool" else ctx.convert(moved, np.dtype("uint8"))
         made = [outs[0].update(dtype=ctx.avals[wide].dtype), outs[1]]
-        values, places = ctx.emit_many(f'"chlo.top_k"({wide}) <{{k = {self.k} : i64}}>', wide,
-                                       outs=made)
+        if isinstance(self.k, Dim):
+            count = ctx.number(self.k)
+            values, places = ctx.emit_many(
+                f"stablehlo.custom_call @stablehlo.dynamic_top_k({wide}, {count})", wide, count,
+                outs=made, attributes={"api_version": "2 : i32"})
+        else:
+            values, places = ctx.emit_many(f'"chlo.top_k"({wide}) <{{k = {self.k} : i64}}>', wide,
+                                           outs=made)
         values = ctx.convert(values, aval.dtype)
         if self.axis == last:
             return [values, places]
@@ -272,8 +278,8 @@ def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> tuple[Array, Array]:
     >>> lax.top_k(jnp.array([4., 1., 3.]), 2)
     [Array([4., 3.], dtype=float32), Array([0, 2], dtype=int32)]
     """
-    k = operator.index(k)
-    if k < 0:
+    k = as_size(k)
+    if is_nonnegative(k) is False:
         raise errors.explained(
             errors.ArgumentError, "top_k.C3", f"k argument to top_k must be nonnegative, got {k}",
             advice="Ask for 0 or more.")

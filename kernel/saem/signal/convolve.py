@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from saem.compile.text import strong_aval
 from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.dimensions import is_static
@@ -151,14 +152,14 @@ class ConvGeneralDilated(Primitive):
         names = ", ".join(f"#stablehlo<precision {p.name}>"
                           for p in self.precision or (Precision.DEFAULT,) * 2)
         count = len(self.window_strides)
+        padding, dilation = self.padding, self.lhs_dilation
+        if not is_static([n for pair in padding for n in pair]):
+            lhs = self.padded(ctx, lhs)
+            padding, dilation = ((0, 0),) * count, (1,) * count
         window = (f"stride = {list(self.window_strides)}, pad = "
-                  f"{[list(pair) for pair in self.padding]}, lhs_dilate = "
-                  f"{list(self.lhs_dilation)}, rhs_dilate = {list(self.rhs_dilation)}, "
+                  f"{[list(pair) for pair in padding]}, lhs_dilate = {list(dilation)}, "
+                  f"rhs_dilate = {list(self.rhs_dilation)}, "
                   f"reverse = [{', '.join(['false'] * count)}]") if count else ""
-        if not is_static([n for pair in self.padding for n in pair]):
-            raise NotImplementedError(
-                "A convolution whose padding depends on a symbolic dimension is not exported. Give "
-                "the padding as numbers, or use padding='VALID' or a stride of 1.")
         return ctx.emit(
             f"stablehlo.convolution({lhs}, {rhs}) dim_numbers = "
             f"{places(numbers.lhs_spec, 'b', 'f')}x{places(numbers.rhs_spec, 'o', 'i')}->"
@@ -167,6 +168,19 @@ class ConvGeneralDilated(Primitive):
                 "batch_group_count": f"{self.batch_group_count} : i64",
                 "feature_group_count": f"{self.feature_group_count} : i64",
                 "precision_config": f"[{names}]"})
+
+    def padded(self, ctx: Any, x: str) -> str:
+        """Write the operand with its padding and gaps, whose sizes are not all known."""
+        aval = ctx.avals[x]
+        config = [(0, 0, 0)] * aval.ndim
+        axes = self.dimension_numbers.lhs_spec[2:]
+        for axis, (low, high), dilation in zip(axes, self.padding, self.lhs_dilation):
+            config[axis] = (low, high, dilation - 1)
+        shape = [n + low + high + (n - 1) * gap
+                 for n, (low, high, gap) in zip(aval.shape, config)]
+        zero = ctx.constant(0, strong_aval((), aval.dtype))
+        low, high, gaps = zip(*config)
+        return ctx.pad(x, zero, low, high, strong_aval(tuple(shape), aval.dtype), gaps)
 
     def jvp(self, primals, tangents):
         (x, k), (tx, tk) = primals, tangents

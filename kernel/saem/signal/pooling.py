@@ -21,7 +21,7 @@ import numpy as np
 
 from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
-from saem.core.dimensions import is_static, larger
+from saem.core.dimensions import is_nonnegative, is_static, larger
 from saem.core.handles import Handle, handle_of
 from saem.core.primitive import NOT_LINEAR, Primitive, UndefinedPrimal, primitive
 from saem.core.trace import bind
@@ -374,9 +374,7 @@ class SelectAndScatterAdd(Primitive):
         low, high = zip(*self.padding) if self.padding else ((), ())
         start = ctx.constant(worst(self.select_prim, aval.dtype), ShapedArray((), aval.dtype))
         shape = tuple(n + a + b for n, (a, b) in zip(aval.shape, self.padding))
-        wide = ctx.emit(
-            f"stablehlo.pad {operand}, {start}, low = {list(low)}, high = {list(high)}, "
-            f"interior = {[0] * aval.ndim}", operand, start, out=ShapedArray(shape, aval.dtype))
+        wide = ctx.pad(operand, start, low, high, ShapedArray(shape, aval.dtype))
         zero = ctx.constant(0, ShapedArray((), kind))
         select = ctx.region([ShapedArray((), aval.dtype)] * 2, lambda a, b: [
             ctx.compare(self.select_prim.name.upper(), a, b)])
@@ -388,11 +386,9 @@ class SelectAndScatterAdd(Primitive):
         out = ctx.emit(
             f'"stablehlo.select_and_scatter"({wide}, {source}, {zero}) <{{{", ".join(fields)}}}>',
             wide, source, zero, out=ShapedArray(shape, kind), regions=[select, scatter])
-        if min((*low, *high), default=0) < 0:  # what padding had cut off gets zeros
-            return ctx.emit(
-                f"stablehlo.pad {out}, {zero}, low = {[-a for a in low]}, "
-                f"high = {[-b for b in high]}, interior = {[0] * aval.ndim}",
-                out, zero, out=ShapedArray(aval.shape, kind))
+        if any(is_nonnegative(n) is False for n in (*low, *high)):  # what was cut off gets zeros
+            return ctx.pad(out, zero, [-a for a in low], [-b for b in high],
+                           ShapedArray(aval.shape, kind))
         return ctx.slice(out, list(low), [n - b for n, b in zip(shape, high)])
 
     def jvp(self, primals, tangents):
