@@ -88,6 +88,10 @@ def test_formats_print_and_compare_as_in_jax(jax_oracle):
             Format(L, s) == Format(L, s),
             x.format == y.format,
             Format(A, s).layout is A,
+            repr(L.update(tiling=((8, 128),))),
+            L.update(major_to_minor=(0, 1)) == Layout((0, 1)),
+            s.has_addressable_devices,
+            n.has_addressable_devices,
         ]
 
     same(jax_oracle, program)

@@ -328,6 +328,7 @@ class SingleDeviceSharding:
 
     is_fully_replicated = True
     is_fully_addressable = True
+    has_addressable_devices = True
 
     def _to_xla_hlo_sharding(self, ndim: int) -> Any:
         return _jaxlib.HloSharding.replicate()

@@ -12,6 +12,7 @@ Source: the documentation of jax.experimental.layout; attributes in the StableHL
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
@@ -45,6 +46,10 @@ class Layout(Record):
                  tiling: tuple[tuple[int, ...], ...] | None = None,
                  sub_byte_element_size_in_bits: int = 0):
         super().__init__(tuple(major_to_minor), tiling, sub_byte_element_size_in_bits)
+
+    def update(self, **fields: Any) -> Layout:
+        """Return this layout with other ``fields``."""
+        return dataclasses.replace(self, **fields)
 
     @classmethod
     def from_xla(cls, layout: Any) -> Layout:

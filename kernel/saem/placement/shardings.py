@@ -284,6 +284,11 @@ class NamedSharding:
         return set(self._addressable_device_assignment)
 
     @property
+    def has_addressable_devices(self) -> bool:
+        """Whether a device of this process holds a part."""
+        return bool(self.addressable_devices)
+
+    @property
     def is_fully_addressable(self) -> bool:
         self._need_devices("is_fully_addressable")
         return self._internal_device_list.is_fully_addressable
