@@ -52,7 +52,6 @@ GROUPS = {
         "mesh.abstract_mesh.devices", "NS(mesh.abstract_mesh, P('x')).device_set",
         "NS(mesh.abstract_mesh, P('x')).devices_indices_map((8,))",
         "NS(mesh.abstract_mesh, P('x')).is_fully_addressable",
-        "NS(mesh.abstract_mesh, P('x')).has_addressable_devices",
         "jax.jit(lambda a: a, in_shardings='x')", "jax.reshard(jnp.ones(3), P('x'))",
         "jax.jit(lambda a: lax.with_sharding_constraint(a, NS(jax.make_mesh((4, 2), ('x', 'y'), "
         "axis_types=(AT.Auto,) * 2), P('y'))))(v)",
