@@ -54,7 +54,7 @@ REASONS: dict[str, dict[str, str]] = {
     "experimental.ode": {
         **dict.fromkeys("api_util custom_derivatives map promote_dtypes_inexact safe_map safe_zip "
                         "tree_leaves tree_map zip".split(), LEAKED),
-        **dict.fromkeys("ravel_first_arg ravel_first_arg_".split(), INTERNAL)},
+        "ravel_first_arg_": INTERNAL},
     "experimental.multihost_utils": {
         **dict.fromkeys(["ProcessFailureError", "live_devices"], UNFINISHED),
         **dict.fromkeys("P jnp safe_zip tree_flatten tree_unflatten".split(), LEAKED),

@@ -65,6 +65,19 @@ def norm(x: Any) -> Any:
     return jnp.sqrt(jnp.sum(abs2(x)))
 
 
+def ravel_first_arg(f: Callable, unravel: Callable, debug_info: Any) -> Callable:
+    """Return ``f`` with its first argument and its result as vectors.
+
+    ``unravel`` makes the argument of a vector, as ``ravel_pytree`` returns it; ``debug_info`` is
+    not read.
+
+    >>> flat, unravel = ravel_pytree({"y": jnp.ones(2)})
+    >>> ravel_first_arg(lambda state, t: {"y": t * state["y"]}, unravel, None)(flat, 3.)
+    Array([3., 3.], dtype=float32)
+    """
+    return lambda vector, *args: ravel_pytree(f(unravel(vector), *args))[0]
+
+
 def weighted(coefficients: np.ndarray, k: Any) -> Any:
     """Return the sum of the stages ``k`` with constant weights."""
     return jnp.dot(jnp.asarray(coefficients, k.dtype), k, precision="highest")
