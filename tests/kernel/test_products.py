@@ -14,7 +14,7 @@ import re
 
 import numpy as np
 import pytest
-from both import same, source_of
+from both import same, same_error, source_of
 from library import check
 
 import saem as jax
@@ -173,3 +173,10 @@ def products(pairs):
 def test_operands_of_two_dtypes(jax_oracle):
     same(jax_oracle, f"types_of_products({KINDS})", within=__name__)
     same(jax_oracle, f"products({PAIRS})", within=__name__, rtol=1e-5)
+
+
+def test_a_precision_is_made_of_its_name(jax_oracle):
+    same(jax_oracle, "[str(lax.Precision(name)) for name in ('highest', 'float32', 'high', "
+         "'bfloat16_3x', 'tensorfloat32', 'default', 'bfloat16', 'fastest', None, 0, 2)]")
+    for name in ("'HIGHEST'", "'x'"):
+        same_error(jax_oracle, f"lax.Precision({name})", f"{name} is not a valid Precision")

@@ -40,6 +40,9 @@ DimensionNumbers = tuple[tuple[Axes, Axes], tuple[Axes, Axes]]
 class Precision(enum.Enum):
     """How exactly a backend must multiply; XLA on CPU is always exact.
 
+    ``Precision("float32")`` is the member that a name means where a precision is taken, None the
+    default one.
+
     >>> lax.dot(jnp.ones(2), jnp.ones(2), precision=lax.Precision.HIGHEST)
     Array(2., dtype=float32)
     """
@@ -47,6 +50,10 @@ class Precision(enum.Enum):
     DEFAULT = 0
     HIGH = 1
     HIGHEST = 2
+
+    @classmethod
+    def _missing_(cls, value: object) -> Precision | None:
+        return cls.DEFAULT if value is None else _PRECISION_NAMES.get(value)  # type: ignore[call-overload]
 
     def __repr__(self) -> str:
         return f"Precision.{self.name}"
