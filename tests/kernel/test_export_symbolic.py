@@ -244,6 +244,13 @@ a, b | a=4 b=3 | lax.ragged_dot(x, jnp.ones((2, x.shape[1], 3)), jnp.array([2, 2
 a, b | a=4 b=3 | jnp.piecewise(x, [x < 0], [lambda v: -v, lambda v: v])
 a, b | a=4 b=3 | jnp.searchsorted(jnp.sort(x[0]), x[1], method='sort')
 a, b | a=4 b=3 | jnp.polyval(jnp.ones(3), x)
+a, b | a=2 b=5; a=1 b=1 | lax.reduce_window(x, 0., lax.add, (1, x.shape[1]), (1, 1), 'VALID')
+a | a=5; a=4 | jnp.fft.fftfreq(x.shape[0])
+a | a=5; a=1 | jnp.linspace(0, 1, x.shape[0] + 1)
+a | a=5 | np.arange(3) * x.shape[0]
+a | a=5 | x.shape[0] - np.arange(3)
+a | a=5 | np.float32(2) * x.shape[0]
+a | a=5 | jax.random.multivariate_normal(jax.random.key(0), jnp.zeros(2), jnp.eye(2), x.shape)
 """
 ROWS = [tuple(part.strip() for part in row.split(" | ")) for row in ROWS.strip().splitlines()]
 
@@ -317,6 +324,8 @@ a | a=4; a=1 | jnp.diag_indices(x.shape[0])
 a, b | a=4 b=3; a=1 b=1 | jnp.pad(x, 1, mode='symmetric')
 a, b | a=4 b=3; a=3 b=4 | jnp.diagonal(x)
 a, b | a=4 b=3; a=3 b=8 | jnp.packbits(x > 0, axis=1)
+a | a=5; a=4 | jnp.fft.rfftfreq(x.shape[0])
+a | a=5; a=1 | jnp.geomspace(1, 2, x.shape[0] + 1)
 """.strip().splitlines()
 
 

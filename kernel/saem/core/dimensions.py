@@ -19,6 +19,8 @@ import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Union
 
+import numpy as np
+
 from saem.core.errors import (
     ArgumentTypeError,
     InconclusiveDimensionOperation,
@@ -154,6 +156,7 @@ class Dim:
     """A size that depends on dimension variables."""
 
     __slots__ = ("terms", "scope", "_hash")
+    __array_priority__ = 1000  # an array of NumPy leaves its operators to a dimension
     # Makes a rank-0 array of a dimension while a program is recorded (``export.dimension``).
     as_array: ClassVar[Callable[[Dim], Any]]
 
@@ -241,7 +244,8 @@ class Dim:
 
     def _as_number(self, apply: Callable, other: Any, swapped: bool = False) -> Any:
         """Compute with the dimension as an array, where ``other`` is not a size."""
-        if hasattr(other, "dtype") and not isinstance(other, (int, float)) and not swapped:
+        own = (int, float, np.ndarray, np.generic)
+        if hasattr(other, "dtype") and not isinstance(other, own) and not swapped:
             return NotImplemented  # the array's own operator takes the dimension
         here = self.__jax_array__()
         there = other.__jax_array__() if isinstance(other, Dim) else other

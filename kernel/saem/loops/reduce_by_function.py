@@ -414,7 +414,7 @@ def window_of(operand: ShapedArray, window_dimensions: Sequence[int],
     ones = (1,) * len(window_dimensions)
     given = {"window_dimensions": window_dimensions, "window_strides": window_strides or ones,
              "base_dilation": base_dilation or ones, "window_dilation": window_dilation or ones}
-    made = {name: tuple(int(n) for n in values) for name, values in given.items()}
+    made = {name: tuple(as_size(n) for n in values) for name, values in given.items()}
     for name, values in made.items():
         if len(values) != operand.ndim:
             raise errors.explained(

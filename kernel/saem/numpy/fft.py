@@ -20,7 +20,7 @@ import numpy as np
 
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
-from saem.core.dimensions import smaller
+from saem.core.dimensions import Dim, as_size, smaller
 from saem.core.trace import bind
 from saem.jit.library import library_function
 from saem.jit.transfers import device_put
@@ -31,7 +31,7 @@ from saem.numpy.rearranging import roll
 from saem.ops.arithmetic import div, mul
 from saem.ops.convert import convert_element_type
 from saem.ops.numbers import conj
-from saem.ops.shape import canonical_axis
+from saem.ops.shape import canonical_axis, iota
 from saem.ops.slicing import pad, slice_in_dim
 from saem.signal.fft import Fft, FftType
 from saem.typing import Array, ArrayLike, DTypeLike
@@ -324,7 +324,7 @@ def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None =
     return conj(_single(RFFT, "rfft", a, n, axis, _SWAPPED[_norm(norm)]))
 
 
-def _frequencies(name: str, places: np.ndarray, n: int, d: Any, dtype: Any) -> Any:
+def _frequencies(name: str, places: Any, n: Any, d: Any, dtype: Any) -> Any:
     if np.ndim(d):
         raise errors.explained(
             errors.ArgumentError, f"{name}.d",
@@ -332,19 +332,20 @@ def _frequencies(name: str, places: np.ndarray, n: int, d: Any, dtype: Any) -> A
             advice="d is the time between two samples.")
     dtype = dtypes.canonicalize(np.dtype("float64")) if dtype is None else \
         dtypes.canonicalize(dtype, explicit=True, where=name)
-    step = mul(dtype.type(n), convert_element_type(d, dtype))
+    count = convert_element_type(n, dtype) if type(n) is Dim else dtype.type(n)
+    step = mul(count, convert_element_type(d, dtype))
     if name == "rfftfreq":
         return divide(convert_element_type(places, dtype), step)  # integers give floats
     return div(convert_element_type(places, dtype), step)
 
 
-def _count(name: str, n: Any) -> int:
+def _count(name: str, n: Any) -> Any:
     if isinstance(n, (list, tuple)):
         raise errors.explained(
             errors.ArgumentError, f"{name}.n",
             f"The n argument of jax.numpy.fft.{name} only takes an int. Got n = {list(n)}.",
             advice="n is the number of samples.")
-    return operator.index(n)
+    return as_size(n)
 
 
 def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None,
@@ -355,9 +356,14 @@ def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None,
     Array([ 0.  ,  0.25, -0.5 , -0.25], dtype=float32)
     """
     n = _count("fftfreq", n)
-    places = np.arange(n)
-    return _placed(_frequencies("fftfreq", np.where(places < (n + 1) // 2, places, places - n), n,
-                                d, dtype), device)
+    if isinstance(n, Dim):
+        places = iota(np.int32, n)
+        behind = (places >= (n + 1) // 2).astype(np.int32)
+        places = places - behind * n
+    else:
+        places = np.arange(n)
+        places = np.where(places < (n + 1) // 2, places, places - n)
+    return _placed(_frequencies("fftfreq", places, n, d, dtype), device)
 
 
 def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None,
@@ -368,7 +374,9 @@ def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None,
     Array([0.  , 0.25, 0.5 ], dtype=float32)
     """
     n = _count("rfftfreq", n)
-    return _placed(_frequencies("rfftfreq", np.arange(n // 2 + 1), n, d, dtype), device)
+    count = n // 2 + 1
+    places = iota(np.int32, count) if isinstance(n, Dim) else np.arange(count)
+    return _placed(_frequencies("rfftfreq", places, n, d, dtype), device)
 
 
 def _placed(x: Any, device: Any) -> Any:

@@ -96,7 +96,8 @@ def _evenly(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any) -> tupl
     if num > 1:
         step = ops.div(ops.sub(stop, start), like(start, gaps))
         real = dtypes.real_dtype(dtype)
-        part = ops.div(shaping.iota(real, gaps), np.asarray(gaps, real)[()])
+        part = shaping.iota(real, gaps)
+        part = ops.div(part, like(part, gaps))
         part = convert_value(part, dtype, False)
         part = shaping.reshape(part, (gaps, *(1,) * len(shape)))
         low, high = [shaping.reshape(v, (1, *shape)) for v in (start, stop)]

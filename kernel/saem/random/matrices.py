@@ -15,7 +15,7 @@ import numpy as np
 import saem.numpy as jnp
 from saem.core import dtypes, errors, promotion
 from saem.numpy import linalg
-from saem.numpy.promote import check_arraylike
+from saem.numpy.promote import broadcast_shapes, check_arraylike
 from saem.random.continuous import standard_normal
 from saem.random.keys import as_shape, float_dtype, placed, takes_any_key, used
 from saem.typing import Array, ArrayLike, DTypeLike, Shape
@@ -65,9 +65,9 @@ def _shape_of_vectors(mean: Array, cov: Array, shape: Shape | None) -> tuple[int
     if cov.shape[-2:] != (n, n):
         raise ValueError("multivariate_normal requires cov.shape == (..., n, n) for n="
                          f"{n}, but got cov.shape == {cov.shape}.")
-    leading = np.broadcast_shapes(mean.shape[:-1], cov.shape[:-2])
+    leading = broadcast_shapes(mean.shape[:-1], cov.shape[:-2])
     shape = leading if shape is None else tuple(as_shape(shape))
-    if np.broadcast_shapes(shape, leading) != shape:
+    if broadcast_shapes(shape, leading) != shape:
         raise errors.explained(
             errors.ShapeError, "multivariate_normal.C1",
             f"shape argument {shape} cannot hold the leading axes {leading} of mean and cov",
