@@ -321,8 +321,9 @@ class Jitted:
         if entry.refs is not None:
             self.add_references(bound, entry)
         leaves = constrain(bound.leaves, entry.demands.ins)
-        if self.inline and not self.library and trace.inlines:
-            closed = entry.closed
+        closed = entry.closed
+        alone = self.library and len(closed.jaxpr.eqns) == 1  # a call would be the same operation
+        if self.inline and trace.inlines and (alone or not self.library):
             outs = eval_jaxpr(closed.jaxpr, closed.consts, *entry.moved, *leaves)
         else:
             outs = bind(self.call_of(entry), *entry.moved, *leaves)
