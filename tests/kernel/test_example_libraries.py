@@ -101,3 +101,12 @@ def test_states_are_pytrees_and_structures_are_checked():
         update(0, {"b": jnp.ones(2)}, state)
     with pytest.raises(ValueError, match="requires apply_fun to be called with a PRNG key"):
         stax.Dropout(0.5)[1]((), jnp.ones(2))
+
+
+def test_stax_hands_on_functions_of_nn():
+    for name in ("elu", "gelu", "leaky_relu", "log_softmax", "relu", "selu", "sigmoid", "softmax",
+                 "softplus", "standardize"):
+        assert getattr(stax, name) is getattr(jax.nn, name)
+    assert stax.logsoftmax is jax.nn.log_softmax
+    assert stax.glorot is jax.nn.initializers.glorot_normal
+    assert stax.randn is jax.nn.initializers.normal

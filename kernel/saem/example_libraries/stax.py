@@ -22,12 +22,27 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import saem.numpy as jnp
-from saem import lax, nn, random
+from saem import lax, random
 from saem.core.avals import ShapeDtypeStruct
+from saem.nn import (
+    elu,
+    gelu,
+    leaky_relu,
+    log_softmax,
+    relu,
+    selu,
+    sigmoid,
+    softmax,
+    softplus,
+    standardize,
+)
 from saem.nn.initializers import glorot_normal, normal, ones, zeros
 from saem.transform.programs import eval_shape
 
 Layer = tuple[Callable[..., Any], Callable[..., Any]]
+
+# Programs written for this module take functions of ``nn`` from it, some by other names.
+glorot, randn, logsoftmax = glorot_normal, normal, log_softmax
 
 
 # -- layers with parameters ------------------------------------------------------------------------
@@ -119,7 +134,7 @@ def BatchNorm(axis: int | Sequence[int] = (0, 1, 2), epsilon: float = 1e-5, cent
     def apply_fun(params: Any, x: Any, **kwargs: Any) -> Any:
         stretched = tuple(None if a in axes else slice(None) for a in range(jnp.ndim(x)))
         beta, gamma = params
-        z = nn.standardize(x, axes, epsilon=epsilon)
+        z = standardize(x, axes, epsilon=epsilon)
         z = gamma[stretched] * z if scale else z
         return z + beta[stretched] if center else z
 
@@ -136,16 +151,16 @@ def elementwise(fun: Callable, **fun_kwargs: Any) -> Layer:
 
 
 Tanh = elementwise(jnp.tanh)
-Relu = elementwise(nn.relu)
+Relu = elementwise(relu)
 Exp = elementwise(jnp.exp)
-LogSoftmax = elementwise(nn.log_softmax, axis=-1)
-Softmax = elementwise(nn.softmax, axis=-1)
-Softplus = elementwise(nn.softplus)
-Sigmoid = elementwise(nn.sigmoid)
-Elu = elementwise(nn.elu)
-LeakyRelu = elementwise(nn.leaky_relu)
-Selu = elementwise(nn.selu)
-Gelu = elementwise(nn.gelu)
+LogSoftmax = elementwise(log_softmax, axis=-1)
+Softmax = elementwise(softmax, axis=-1)
+Softplus = elementwise(softplus)
+Sigmoid = elementwise(sigmoid)
+Elu = elementwise(elu)
+LeakyRelu = elementwise(leaky_relu)
+Selu = elementwise(selu)
+Gelu = elementwise(gelu)
 Identity: Layer = (lambda rng, input_shape: (input_shape, ()),
                    lambda params, inputs, **kwargs: inputs)
 
