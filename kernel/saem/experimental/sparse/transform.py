@@ -20,7 +20,7 @@ import numpy as np
 
 import saem.numpy as jnp
 from saem import lax
-from saem.core import tree
+from saem.core import lazy, tree
 from saem.core.avals import ShapeDtypeStruct
 from saem.core.handles import UserOperation
 from saem.core.jaxpr import ClosedJaxpr, Eqn, interpret
@@ -47,6 +47,13 @@ from saem.ops.dynamic_slicing import DynamicSlice
 from saem.ops.gather import Gather
 from saem.ops.stacking import Stack
 from saem.transform.programs import make_jaxpr
+
+# Values by the numbers of their buffers stand on ``sparsify``; they are found here, as in JAX.
+__getattr__, __dir__ = lazy.namespace(__name__, {
+    "saem.experimental.sparse.held": "SparsifyEnv SparsifyValue arrays_to_spvalues sparsify_raw "
+                                     "spvalues_to_arrays spvalues_to_avals",
+})
+
 
 # -- the marker by which a traced function requests a dense array ----------------------------------
 
