@@ -54,7 +54,10 @@ class Operation(NamedTuple):
 
 
 def extent(factor: str | Operation) -> int:
-    """Return how long a factor is: 1 for a variable, more for an operation."""
+    """Return how long a factor is: 1 for a variable, more for an operation.
+
+    Longer factors and monomials come first, as JAX prints them.
+    """
     if isinstance(factor, str):
         return 1
     return 1 + sum([sum([1 + monomial_extent(m) for m, _ in terms_in(size)])

@@ -269,19 +269,7 @@ def repeat(a: ArrayLike, repeats: ArrayLike, axis: int | None = None, *,
     axis = canonical_axis(axis, a.ndim)
     if type(repeats) is Dim and total_repeat_length is None:
         return _repeat_all(a, repeats, axis)
-    known = concrete_or_none(repeats)
-    if not (dtypes.is_integer(aval_of(repeats).dtype) or dtypes.is_bool(aval_of(repeats).dtype)):
-        raise errors.explained(
-            errors.ArgumentTypeError, "repeat.C3",
-            f"repeats must be of an integer type, got {aval_of(repeats).dtype.name}.",
-            advice="Convert it, for example with int(repeats).")
-    if total_repeat_length is None and known is None:
-        raise errors.explained(
-            errors.ConcretizationTypeError, "repeat.C1",
-            "Abstract tracer value encountered where concrete value is expected: traced array with "
-            f"shape {aval_of(repeats).str_short()}\nWhen jit-compiling jnp.repeat, the total "
-            "number of repeats must be static.",
-            advice="Pass total_repeat_length, or make repeats static with static_argnames.")
+    known = _known_repeats(repeats, total_repeat_length)
     if total_repeat_length is None or (known is not None and np.size(np.asarray(known)) == 1):
         counts = np.asarray(known)
         if counts.size == 1:
@@ -291,6 +279,27 @@ def repeat(a: ArrayLike, repeats: ArrayLike, axis: int | None = None, *,
         else:
             return _repeat_known(a, counts.ravel(), axis)
     return _repeat_each(a, as_array(repeats), axis, operator.index(total_repeat_length))
+
+
+def _known_repeats(repeats: Any, total_repeat_length: int | None) -> Any:
+    """Return the numbers ``repeats``, None if they are traced and the total is given instead.
+
+    Raises: TypeError unless they are integers; ConcretizationTypeError if neither is known.
+    """
+    known, aval = concrete_or_none(repeats), aval_of(repeats)
+    if not (dtypes.is_integer(aval.dtype) or dtypes.is_bool(aval.dtype)):
+        raise errors.explained(
+            errors.ArgumentTypeError, "repeat.C3",
+            f"repeats must be of an integer type, got {aval.dtype.name}.",
+            advice="Convert it, for example with int(repeats).")
+    if total_repeat_length is None and known is None:
+        raise errors.explained(
+            errors.ConcretizationTypeError, "repeat.C1",
+            "Abstract tracer value encountered where concrete value is expected: traced array with "
+            f"shape {aval.str_short()}\nWhen jit-compiling jnp.repeat, the total number of repeats "
+            "must be static.",
+            advice="Pass total_repeat_length, or make repeats static with static_argnames.")
+    return known
 
 
 @library_function(static_argnames=("count", "axis"))
