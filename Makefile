@@ -10,7 +10,7 @@ lang ?=
 dir ?= saem-lessons
 only ?=
 repository ?=
-workers ?= 2
+workers ?= 3
 JAX_VERSION := 0.10.2
 
 VENV := .venv

@@ -17,9 +17,18 @@ from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.primitive import NOT_LINEAR, primitive
 from saem.core.trace import bind
-from saem.linalg.algebra import adjoint, diagonal_part, matmul, number, tril
+from saem.linalg.algebra import (
+    adjoint,
+    diagonal_part,
+    matmul,
+    number,
+    shape_of,
+    tril,
+    zeros_like,
+)
 from saem.linalg.custom_calls import (
     character,
+    composed,
     custom_call,
     identities,
     lapack,
@@ -30,9 +39,17 @@ from saem.linalg.custom_calls import (
 )
 from saem.linalg.families import MatrixOperation, NoDerivative, each_matrix, weak_as_operands
 from saem.linalg.triangular import TriangularSolve
+from saem.loops.while_loop import fori_loop
 from saem.ops import sharding_rules
 from saem.ops.arithmetic import add, div, mul, sub
-from saem.ops.linear import number_like
+from saem.ops.compare import eq
+from saem.ops.dynamic_slicing import dynamic_index_in_dim, dynamic_update_index_in_dim
+from saem.ops.linear import broadcast_in_dim, number_like
+from saem.ops.maths import sqrt
+from saem.ops.numbers import abs as absolute
+from saem.ops.numbers import max as greater
+from saem.ops.select import select_n
+from saem.ops.shape import full_like
 from saem.typing import Array, ArrayLike
 
 
@@ -127,67 +144,32 @@ class CholeskyUpdate(NoDerivative):
                 f"stablehlo.custom_call @cu_cholesky_update_ffi({r}, {w})", r, w, outs=outs,
                 attributes={"api_version": "4 : i32", "backend_config": "{}",
                             "operand_layouts": rows, "result_layouts": rows})[0]
-        return rotated_rows(ctx, r, w)
+        return composed(ctx, rotated_rows, r, w)[0]
 
 
-def rotated_rows(ctx: Any, r: str, w: str) -> str:
-    """Write the update by rotations, one row after the other, in a loop."""
-    matrix, vector = ctx.avals[r], ctx.avals[w]
-    n, lead = matrix.shape[-1], matrix.shape[:-2]
-    dtype = matrix.dtype
-    index = ShapedArray((), np.dtype("int32"))
-    zero, one, count = (ctx.constant(v, index) for v in (0, 1, n))
-    rank = matrix.ndim
-    state = [index, matrix, vector]
+def rotated_rows(r: Any, w: Any) -> tuple[Any, Any]:
+    """Return the update by rotations, one row after the other, and what is left of ``w``."""
+    axis = len(shape_of(w)) - 1
 
-    def go_on(i: str, _r: str, _w: str) -> list[str]:
-        return [ctx.compare("LT", i, count)]
+    def step(i: Any, state: tuple[Any, Any]) -> tuple[Any, Any]:
+        r, w = state
+        row = dynamic_index_in_dim(r, i, axis, keepdims=False)
+        c, s = (broadcast_in_dim(x, shape_of(w), range(axis + 1)) for x in rotation(
+            *(dynamic_index_in_dim(x, i, axis) for x in (row, w))))
+        r = dynamic_update_index_in_dim(r, c * row + s * w, i, axis)
+        return r, c * w - s * row
 
-    def step(i: str, r: str, w: str) -> list[str]:
-        def part(x: str, sizes: tuple[int, ...], *starts: str) -> str:
-            shape = (*lead, *sizes)
-            places = [zero] * len(lead) + list(starts)
-            return ctx.emit(f"stablehlo.dynamic_slice {x}, {', '.join(places)}, "
-                            f"sizes = {list(shape)}", x, *places, out=ShapedArray(shape, dtype))
-
-        row = ctx.reshape(part(r, (1, n), i, zero), (*lead, n))
-        pivot = part(ctx.reshape(row, (*lead, n)), (1,), i)
-        entry = part(w, (1,), i)
-        c, s = rotation(ctx, pivot, entry)
-        c, s = (ctx.broadcast(v, vector.shape, range(rank - 1)) for v in (c, s))
-
-        def product(a: str, b: str) -> str:
-            return ctx.elementwise("stablehlo.multiply", a, b, out=vector)
-
-        new = ctx.elementwise("stablehlo.add", product(c, row), product(s, w), out=vector)
-        left = ctx.elementwise("stablehlo.subtract", product(c, w), product(s, row), out=vector)
-        places = [zero] * len(lead) + [i, zero]
-        update = ctx.reshape(new, (*lead, 1, n))
-        r = ctx.emit(f"stablehlo.dynamic_update_slice {r}, {update}, {', '.join(places)}", r,
-                     update, *places, out=matrix)
-        return [ctx.elementwise("stablehlo.add", i, one, out=index), r, left]
-
-    regions = [ctx.region(state, go_on), ctx.region(state, step)]
-    return ctx.emit_many(f'"stablehlo.while"({zero}, {r}, {w})', zero, r, w, outs=state,
-                         regions=regions)[1]
+    return fori_loop(0, shape_of(w)[-1], step, (r, w))
 
 
-def rotation(ctx: Any, a: str, b: str) -> tuple[str, str]:
-    """Write cosine and sine that rotate (a, b) to (its length, 0); (1, 0) where b is 0."""
-    aval = ctx.avals[a]
-    zero, one = ctx.constant(0, aval), ctx.constant(1, aval)
-
-    def op(name: str, *xs: str) -> str:
-        return ctx.elementwise(f"stablehlo.{name}", *xs, out=aval)
-
-    scale = op("maximum", op("abs", a), op("abs", b))
-    still = ctx.compare("EQ", b, zero)
-    scale = ctx.choose(still, one, scale)
-    x, y = op("divide", a, scale), op("divide", b, scale)
-    length = op("sqrt", op("add", op("multiply", x, x), op("multiply", y, y)))
-    length = ctx.choose(still, one, length)
-    return (ctx.choose(still, one, op("divide", x, length)),
-            ctx.choose(still, zero, op("divide", y, length)))
+def rotation(a: Any, b: Any) -> tuple[Any, Any]:
+    """Return cosine and sine that rotate (a, b) to (its length, 0); (1, 0) where b is 0."""
+    zero, one = zeros_like(b), full_like(b, 1)
+    still = eq(b, zero)
+    scale = select_n(still, greater(absolute(a), absolute(b)), one)
+    x, y = a / scale, b / scale
+    length = select_n(still, sqrt(x * x + y * y), one)
+    return select_n(still, x / length, one), select_n(still, y / length, zero)
 
 
 def cholesky(x: Array, *, symmetrize_input: bool = True) -> Array:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import collections
 import functools
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -30,7 +31,7 @@ from saem.numpy.promote import (
     promote_dtypes,
 )
 from saem.ops.arithmetic import mul
-from saem.ops.compare import eq
+from saem.ops.compare import bitwise_and, eq
 from saem.ops.contract import PrecisionLike, dot_general, product_dtype
 from saem.ops.convert import convert
 from saem.ops.linear import broadcast_in_dim, moveaxis, permute, reduce_sum, zeros_of
@@ -404,8 +405,9 @@ def einsum(subscripts: Any, /, *operands: Any, out: None = None, optimize: Any =
         text, values = opt_einsum.parser.convert_interleaved_input(everything)
     # The order is chosen as if open sizes were 8.
     shapes = [tuple(8 if isinstance(n, Dim) else n for n in _shape(x)) for x in values]
-    _, steps = opt_einsum.contract_path(
-        text, *shapes, shapes=True, optimize=order or [tuple(range(len(values)))])
+    in_turn: list[tuple[int, ...]] = [(0, 1)] * (len(values) - 1)
+    path = order or in_turn or [(0,)]
+    _, steps = opt_einsum.contract_path(text, *shapes, shapes=True, optimize=path)
     contractions = tuple((tuple(step[0]), step[2]) for step in steps.contraction_list)
     return _einsum([as_value(x) for x in values], contractions=contractions, precision=precision,
                    preferred=preferred_element_type, out_sharding=out_sharding,
@@ -463,37 +465,46 @@ def _total(x: Any, axes: tuple[int, ...], dtype: Any) -> Any:
 
 def _single(x: Any, name: str, result: str, dtype: Any) -> Any:
     """Return one operand with repeated labels on their diagonal, others summed, in order."""
-    x, name = _diagonal(x, name)
-    gone = tuple(i for i, c in enumerate(name) if c not in result)
-    x, name = _total(x, gone, dtype), "".join(c for c in name if c in result)
+    x, name = _plain(x, name, result, dtype)
     return permute(x, tuple(name.index(c) for c in result))
 
 
-def _diagonal(x: Any, name: str) -> tuple[Any, str]:
-    """Return ``x`` with every repeated label only once: the diagonal along its axes."""
-    for label, count in collections.Counter(name).items():
-        for _ in range(count - 1):
-            first = name.index(label)
-            second = name.index(label, first + 1)
-            shape = _shape(x)
-            same = eq(broadcasted_iota("int32", shape, first),
-                      broadcasted_iota("int32", shape, second))
-            kept = select_n(same, zeros_of(aval_of(x).strip_weak_type()), x)
-            x = _total(kept, (first,), aval_of(x).dtype)
-            name = name[:first] + name[first + 1:]
+def _plain(x: Any, name: str, kept: str, dtype: Any) -> tuple[Any, str]:
+    """Return ``x`` with each label of ``kept`` on one axis, the others summed in ``dtype``.
+
+    Of axes with one label the diagonal is taken: what stands elsewhere is 0 before their sum.
+    """
+    counts = collections.Counter(name)
+    x, name = _summed(x, name, [name.index(c) for c in name if counts[c] == 1 and c not in kept],
+                      dtype)
+    for label, count in counts.items():
+        if count > 1:
+            axes = [i for i, c in enumerate(name) if c == label]
+            x = select_n(_diagonal(_shape(x), axes), zeros_of(aval_of(x).strip_weak_type()), x)
+            x, name = _summed(x, name, axes[:-1] if label in kept else axes, dtype)
     return x, name
+
+
+def _summed(x: Any, name: str, gone: Sequence[int], dtype: Any) -> tuple[Any, str]:
+    return _total(x, tuple(gone), dtype), "".join(c for i, c in enumerate(name) if i not in gone)
+
+
+def _diagonal(shape: Sequence[int], axes: Sequence[int]) -> Any:
+    """Return where in an array of ``shape`` the indices along ``axes`` are equal."""
+    sizes = tuple(shape[i] for i in axes)
+    counts = [broadcasted_iota("int32", sizes, i) for i in range(len(axes))]
+    same = functools.reduce(bitwise_and, [eq(a, b) for a, b in itertools.pairwise(counts)])
+    return broadcast_in_dim(same, shape, axes)
 
 
 def _pair(x: Any, a: str, y: Any, b: str, result: str, options: dict[str, Any]) -> Any:
     """Return the contraction of two operands with labels ``a`` and ``b`` to labels ``result``."""
-    x, a = _diagonal(x, a)
-    y, b = _diagonal(y, b)
     x, a = _drop_thin(x, a, y, b)
     y, b = _drop_thin(y, b, x, a)
-    x, a = _drop_single(x, a, b, result, options["preferred"])
-    y, b = _drop_single(y, b, a, result, options["preferred"])
-    batch = [c for c in a if c in b and c in result]
-    summed = [c for c in a if c in b and c not in result]
+    x, a = _plain(x, a, b + result, options["preferred"])
+    y, b = _plain(y, b, a + result, options["preferred"])
+    batch = [c for c in result if c in a and c in b]
+    summed = sorted(c for c in a if c in b and c not in result)
     pick = (tuple(a.index(c) for c in summed), tuple(b.index(c) for c in summed))
     shared = (tuple(a.index(c) for c in batch), tuple(b.index(c) for c in batch))
     for c in (*batch, *summed):
@@ -505,22 +516,15 @@ def _pair(x: Any, a: str, y: Any, b: str, result: str, options: dict[str, Any]) 
     free_a = [c for c in a if c not in b]
     free_b = [c for c in b if c not in a]
     requested = options.get("out_sharding")
-    # The operand whose free axes come first in the result goes first, which saves a transpose.
-    if free_a and free_b and result.index(free_b[0]) < result.index(free_a[0]):
+    order = [*batch, *free_b, *free_a]
+    if order == list(result):  # then the product needs no transpose
         x, y, pick, shared = y, x, pick[::-1], shared[::-1]
-        order = [*batch, *free_b, *free_a]
     else:
         order = [*batch, *free_a, *free_b]
     if requested is not None:
         options = {**options, "out_sharding": _rearranged(requested, list(result), order)}
     out = _contract(x, y, pick, shared, **options)
     return permute(out, tuple(order.index(c) for c in result))
-
-
-def _drop_single(x: Any, name: str, other: str, result: str, dtype: Any) -> tuple[Any, str]:
-    """Sum the axes whose label stands nowhere else, at least in ``dtype``."""
-    gone = tuple(i for i, c in enumerate(name) if c not in other and c not in result)
-    return _total(x, gone, dtype), "".join(c for i, c in enumerate(name) if i not in gone)
 
 
 def _drop_thin(x: Any, name: str, y: Sequence, other: str) -> tuple[Any, str]:

@@ -258,13 +258,14 @@ def repeat(a: ArrayLike, repeats: ArrayLike, axis: int | None = None, *,
             return freely(lambda a: again(a, repeats), out_sharding, a)
         return freely(again, out_sharding, a, repeats)
     a = as_array(a)
+    whole = axis is None or not a.ndim  # a scalar is repeated along the one axis that results
     entries = entries_of(aval_of(a))
-    if any(entries if axis is None else entries[canonical_axis(axis, a.ndim):][:1]):
+    if any(entries if whole else entries[canonical_axis(axis, a.ndim):][:1]):
         raise errors.explained(
             errors.ArgumentError, "repeat.C4",
             "Please pass sharding to `jnp.repeat` via `out_sharding` parameter. The axis is sharded"
             f" in {aval_of(a).str_short()}.", advice="jnp.repeat(x, n, out_sharding=P(...)).")
-    if axis is None or not a.ndim:  # a scalar is repeated along the one axis that results
+    if whole:
         a, axis = ravel(a), 0
     axis = canonical_axis(axis, a.ndim)
     if type(repeats) is Dim and total_repeat_length is None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import random
+
 import numpy as np
 import pytest
 from both import same, same_error
 
+import saem
 from saem import lax
 from saem import numpy as jnp
 
@@ -104,3 +107,63 @@ def test_einsum_contracts_by_the_function_it_is_given():
     got = jnp.einsum("ij,jk->ik", A[0], B[0], _dot_general=contract)
     np.testing.assert_allclose(got, 2 * A[0] @ B[0], rtol=1e-5)
     assert seen == [(((1,), (0,)), ((), ()))]
+
+
+CONTRACTIONS = """
+def steps(subscripts, optimize):
+    sizes = dict(i=2, j=3, k=4, l=5, m=2)
+    operands = [jnp.ones([sizes[c] for c in term])
+                for term in subscripts.split("->")[0].split(",")]
+    found = []
+
+    def walk(jaxpr):
+        for eqn in jaxpr.eqns:
+            if eqn.primitive.name in ("jit", "pjit"):
+                walk(eqn.params["jaxpr"].jaxpr)
+            elif eqn.primitive.name == "dot_general":
+                found.append(repr((eqn.params["dimension_numbers"],
+                                   [v.aval.shape for v in eqn.invars])))
+            else:
+                found.append(eqn.primitive.name)
+
+    walk(jax.make_jaxpr(lambda *xs: jnp.einsum(subscripts, *xs, optimize=optimize))(
+        *operands).jaxpr)
+    return found
+
+result = [steps(*case) for case in cases]
+"""
+
+
+def random_subscripts(seed, repeated):
+    """Return subscripts of one to four operands; ``repeated`` labels may stand in one of them."""
+    draw = random.Random(seed)
+    terms = [draw.choices("ijklm", k=draw.randint(1, 3)) if repeated
+             else draw.sample("ijklm", draw.randint(1, 4)) for _ in range(draw.randint(1, 4))]
+    labels = sorted({c for term in terms for c in term})
+    result = draw.sample(labels, draw.randint(0, min(4, len(labels))))
+    return ",".join(map("".join, terms)) + "->" + "".join(result)
+
+
+def test_einsum_contracts_the_operands_in_jax_s_order(jax_oracle):
+    """Which operand is first, and the order of labels, decide the last bits of a sum."""
+    cases = [(random_subscripts(seed, repeated=False), optimize)
+             for seed in range(60) for optimize in ("auto", False)]
+    # Diagonals: only a single operand, as JAX sums labels of both operands before the first.
+    cases += [("ijj,jk->ik", "auto"), ("iij,j->i", "auto"), ("iijj->ij", "auto"),
+              ("iji->j", "auto"), ("iii->i", "auto"), ("iijk->", "auto"), ("kki->ik", "auto")]
+    names = {"cases": cases, "jax": saem, "jnp": jnp}
+    exec(CONTRACTIONS, names)
+    wanted = jax_oracle.run(CONTRACTIONS, cases=cases).value
+    assert [(case, *got) for case, got in zip(cases, names["result"])] == [
+        (case, *steps) for case, steps in zip(cases, wanted, strict=True)]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_subscripts_give_numpy_s_numbers(seed):
+    subscripts = random_subscripts(seed, repeated=seed % 2 == 0)
+    sizes = {"i": 2, "j": 3, "k": 4, "l": 5, "m": 2}
+    values = [np.sin(np.arange(np.prod([sizes[c] for c in term])) + n).astype("f").reshape(
+        [sizes[c] for c in term]) for n, term in enumerate(subscripts.split("->")[0].split(","))]
+    for optimize in ("auto", False):
+        np.testing.assert_allclose(jnp.einsum(subscripts, *values, optimize=optimize),
+                                   np.einsum(subscripts, *values), rtol=2e-5, atol=2e-5)
