@@ -49,6 +49,15 @@ SLOPES = [
     f"jax.grad(lambda a: R.gamma(k, a).sum())({SHAPES})",
     f"jax.grad(lambda a: R.loggamma(k, a).sum())({SHAPES})",
 ]
+# Forward mode goes through the loops of the slope, as often as it is asked to.
+SECOND = [
+    f"jax.jvp(jax.grad(lambda a: jnp.sin(R.gamma(k, a)).sum()), ({SHAPES},), ({SHAPES},))[1]",
+    *(f"jax.hessian(lambda a: jnp.sin(R.{draw}).sum())(np.float32([1.5, 2.5]))" for draw in (
+        "gamma(k, a)", "loggamma(k, a)", "beta(k, a, 2.)", "dirichlet(k, a)", "t(k, a)",
+        "chisquare(k, a)")),
+    "jax.jacfwd(jax.jacfwd(jax.grad(lambda a: R.gamma(k, a))))(2.5)",
+    "jax.jit(jax.vmap(jax.hessian(lambda a: R.gamma(k, a))))(np.float32([.5, 1.5, 8]))",
+]
 
 
 def together(expressions):
@@ -67,6 +76,11 @@ def test_counts_are_those_of_jax(jax_oracle):
 @pytest.mark.usefixtures("little_effort")
 def test_derivatives_are_those_of_jax(jax_oracle):
     same(jax_oracle, together(SLOPES), rtol=2e-5)
+
+
+@pytest.mark.usefixtures("little_effort")
+def test_second_derivatives_are_those_of_jax(jax_oracle):
+    same(jax_oracle, together(SECOND), rtol=2e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("expression", REFUSED)

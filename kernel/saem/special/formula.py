@@ -1,11 +1,12 @@
 """How is one formula run on NumPy and written as StableHLO?
 
 Functions without an operation of their own (incomplete gamma, Bessel) are formulas of others.  Such
-a formula is written once, on ``Value``s, which wrap an array (``OnNumpy``) or the name of a value
-in a text (``AsText``); Python's operators on them compute, or write a line.
+a formula is written once, on ``Value``s, which wrap an array of NumPy (``OnNumpy``) or of the engine
+(``OnArrays``), or the name of a value in a text (``AsText``); Python's operators on them compute, or
+write a line.
 
 Read before: ``compile.text``.  Read after: ``special.incomplete``.
-Invariant: both give the same number to the rounding of their dtype (tests/kernel/test_matrix.py).
+Invariant: all give the same number to the rounding of their dtype (tests/kernel/test_matrix.py).
 """
 
 from __future__ import annotations
@@ -17,9 +18,16 @@ from typing import Any, ClassVar
 import numpy as np
 
 from saem.core import dtypes
-from saem.core.avals import ShapedArray
+from saem.core.avals import ShapedArray, aval_of
 from saem.core.primitive import NOT_LINEAR
-from saem.ops.families import Nary
+from saem.loops.while_loop import while_loop
+from saem.ops import arithmetic, compare, maths, numbers
+from saem.ops.convert import convert
+from saem.ops.families import Nary, stretch
+from saem.ops.linear import broadcast_in_dim
+from saem.ops.reduce import reduce_or
+from saem.ops.select import select_n
+from saem.transform.jvp import jvp_flat
 
 BOOL = np.dtype(bool)
 
@@ -70,8 +78,24 @@ class Value:
         return lambda: Value(self.of, self.of.apply(name, self.raw))
 
 
-class OnNumpy:
-    """Runs a formula on arrays.  ``functions`` adds to the operations NumPy has."""
+class OnValues:
+    """Runs a formula at once, by ``unary`` and ``binary``; ``functions`` adds to these."""
+
+    unary: ClassVar[dict[str, Callable]]
+    binary: ClassVar[dict[str, Callable]]
+
+    def __init__(self, dtype: np.dtype, shape: Sequence[int], functions: dict[str, Callable]):
+        self.dtype = dtype
+        self.shape = shape
+        self.operations = {**self.unary, **self.binary, **functions}
+        self.unary = {**self.unary, **functions}
+
+    def apply(self, name: str, *xs: Any) -> Any:
+        return self.operations[name](*xs)
+
+
+class OnNumpy(OnValues):
+    """Runs a formula on NumPy's arrays."""
 
     unary: ClassVar[dict[str, Callable]] = {
         "log": np.log, "exponential": np.exp, "log_plus_one": np.log1p, "sqrt": np.sqrt,
@@ -83,14 +107,6 @@ class OnNumpy:
         "LT": np.less, "LE": np.less_equal, "GT": np.greater, "GE": np.greater_equal,
         "EQ": np.equal,
     }
-
-    def __init__(self, dtype: np.dtype, shape: Sequence[int], functions: dict[str, Callable]):
-        self.dtype = dtype
-        self.shape = shape
-        self.unary = {**OnNumpy.unary, **functions}
-
-    def apply(self, name: str, *xs: Any) -> Any:
-        return self.unary.get(name, self.binary.get(name))(*xs)
 
     def number(self, value: float) -> Value:
         return Value(self, np.full(self.shape, value, self.dtype))
@@ -170,13 +186,59 @@ class AsText:
         return [Value(self, r) for r in results[2:]]
 
 
+class OnArrays(OnValues):
+    """Runs a formula by the engine's operations, so that it has a derivative in forward mode."""
+
+    unary: ClassVar[dict[str, Callable]] = {
+        "log": maths.log, "exponential": maths.exp, "log_plus_one": maths.log1p,
+        "sqrt": maths.sqrt, "abs": numbers.abs,
+    }
+    binary: ClassVar[dict[str, Callable]] = {
+        "negate": arithmetic.neg, "not": compare.bitwise_not, "add": arithmetic.add,
+        "subtract": arithmetic.sub, "multiply": arithmetic.mul, "divide": arithmetic.div,
+        "and": compare.bitwise_and, "or": compare.bitwise_or, "LT": compare.lt, "LE": compare.le,
+        "GT": compare.gt, "GE": compare.ge, "EQ": compare.eq,
+    }
+
+    def number(self, value: float) -> Value:
+        return Value(self, broadcast_in_dim(self.dtype.type(value), self.shape, ()))
+
+    def where(self, which: Value, x: Any, y: Any) -> Value:
+        x, y = (v if isinstance(v, Value) else self.number(v) for v in (x, y))
+        return Value(self, select_n(which.raw, y.raw, x.raw))
+
+    def loop(self, limit: int, body: Callable, state: Sequence[Value], active: Value
+             ) -> list[Value]:
+        """Repeat ``state, active = body(number, *state)`` where active, at most ``limit`` times."""
+        axes = tuple(range(len(self.shape)))
+
+        def condition(held: tuple[Any, ...]) -> Any:
+            number, active, *_ = held
+            some = reduce_or(active, axes) if axes else active
+            return compare.bitwise_and(compare.le(number, self.dtype.type(limit)), some)
+
+        def step(held: tuple[Any, ...]) -> tuple[Any, ...]:
+            number, active, *raws = held
+            on, olds = Value(self, active), [Value(self, x) for x in raws]
+            new, goes_on = body(Value(self, broadcast_in_dim(number, self.shape, ())), *olds)
+            kept = [self.where(on, n, s).raw for n, s in zip(new, olds)]
+            return arithmetic.add(number, self.dtype.type(1)), (on & goes_on).raw, *kept
+
+        start = (self.dtype.type(1), active.raw, *(s.raw for s in state))
+        return [Value(self, x) for x in while_loop(condition, step, start)[2:]]
+
+
 class Formula(Nary):
-    """A primitive given by ``formula(of, *values)``; ``functions`` are what NumPy lacks for it."""
+    """A primitive given by ``formula(of, *values)``.
+
+    ``functions`` are what NumPy lacks for it, ``operations`` the engine's for the same names.
+    """
 
     __slots__ = ()
     separate_code = False
     accepts, needs = staticmethod(dtypes.is_float), "floating"
     functions: ClassVar[dict[str, Callable]] = {}
+    operations: ClassVar[dict[str, Callable]] = {}
     formula: ClassVar[Callable]
     transpose = NOT_LINEAR
 
@@ -191,7 +253,30 @@ class Formula(Nary):
 
     def lower(self, ctx, *xs):
         aval = ctx.out_avals[0]
-        dtype = np.dtype(np.float32) if aval.dtype.itemsize < 4 else aval.dtype
+        dtype = working_dtype(aval.dtype)
         of = AsText(ctx, dtype, aval.shape)
         values = [Value(of, ctx.stretch(ctx.convert(x, dtype), aval.shape)) for x in xs]
         return ctx.convert(type(self).formula(of, *values).raw, aval.dtype)
+
+
+class FormulaOfLoops(Formula):
+    """A formula without partial derivatives that are formulas: they go through its operations."""
+
+    __slots__ = ()
+
+    def jvp(self, primals, tangents):
+        (out,), (tangent,) = jvp_flat(self.on_arrays, primals, tangents)
+        return out, tangent
+
+    def on_arrays(self, *xs: Any) -> list[Any]:
+        """Return the result of the formula, computed by the engine's operations."""
+        given = aval_of(xs[0]).dtype
+        dtype, shape = working_dtype(given), np.broadcast_shapes(*(aval_of(x).shape for x in xs))
+        of = OnArrays(dtype, shape, self.operations)
+        values = [Value(of, stretch(convert(x, dtype), shape)) for x in xs]
+        return [convert(type(self).formula(of, *values).raw, given)]
+
+
+def working_dtype(dtype: np.dtype) -> np.dtype:
+    """Return the dtype in which a formula of numbers of ``dtype`` is computed."""
+    return np.dtype(np.float32) if dtype.itemsize < 4 else dtype

@@ -11,17 +11,23 @@ Source: DLMF 8.2.6, 8.7.1 (series), 8.9.2 (fraction), 8.17.22 (beta); Thompson a
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from saem.core.primitive import absent, primitive
+from saem.core.primitive import primitive
 from saem.core.trace import bind
 from saem.ops.arithmetic import add, mul, neg, sub
 from saem.ops.linear import number_like
 from saem.ops.maths import exp, log, log1p
-from saem.special.formula import Formula
-from saem.special.functions import digamma_in_double, lgamma, lgamma_in_double, no_derivative
+from saem.special.formula import Formula, FormulaOfLoops
+from saem.special.functions import (
+    digamma,
+    digamma_in_double,
+    lgamma,
+    lgamma_in_double,
+    no_derivative,
+)
 
 STEPS = 2000
 FUNCTIONS = {"lgamma": lgamma_in_double, "digamma": digamma_in_double}
@@ -107,6 +113,14 @@ class GammaFormula(Formula):
     functions = FUNCTIONS
 
 
+class Slope(FormulaOfLoops):
+    """A derivative by the parameter: its own derivatives go term by term through the loops."""
+
+    __slots__ = ()
+    functions = FUNCTIONS
+    operations: ClassVar = {"lgamma": lgamma, "digamma": digamma}
+
+
 @primitive("igamma")
 class Igamma(GammaFormula):
     """The regularized lower incomplete gamma function P(a, x)."""
@@ -132,10 +146,8 @@ class Igammac(GammaFormula):
 
 
 @primitive("igamma_grad_a")
-class IgammaGradA(GammaFormula):
+class IgammaGradA(Slope):
     """The derivative of igamma by its first argument."""
-
-    jvp = absent("its derivative has no formula here", NotImplementedError)
 
     @staticmethod
     def formula(of, a, x):
@@ -149,13 +161,11 @@ class IgammaGradA(GammaFormula):
 
 
 @primitive("random_gamma_grad")
-class RandomGammaGrad(GammaFormula):
+class RandomGammaGrad(Slope):
     """How a gamma sample moves with its parameter, its quantile held: -(dP/da) / (dP/dx).
 
     Source: Figurnov, Mohamed and Mnih 2018, "Implicit Reparameterization Gradients".
     """
-
-    jvp = absent("its derivative has no formula here", NotImplementedError)
 
     @staticmethod
     def formula(of, a, x):

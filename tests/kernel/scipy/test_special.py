@@ -136,9 +136,10 @@ OF_TWO = ("beta betaln boxcox boxcox1p comb gammainc gammaincc kl_div owens_t po
           "xlog1py xlogy zeta").split()
 # What JAX 0.10.2 gives for these is no value of the function: NaN at points where it has one
 # (exp1(inf) = 0, expi(0) = -inf, spence(inf) = -inf, ratios of two poles, float16), an error
-# (second derivatives of exp1), or the derivative of the program instead of the function.
+# (second derivatives of exp1, gammainc), or the derivative of the program, not of the function.
 JAX_IS_WRONG = {
     f"sp.exp1({EDGES})", f"sp.expi({EDGES})", f"sp.spence({EDGES})", f"sp.poch({EDGES}, {EDGES})",
+    *(f"second(sp.{f}, x + 1., y + 1.)" for f in ("gammainc", "gammaincc")),
     "second(sp.exp1, x)", "grads(sp.spence, x)", "second(sp.spence, x)",
     *(f"sp.{f}(jnp.array([.5, 1.5], {dtype}))" for f in ("exp1", "expi", "fresnel", "sici")
       for dtype in ("'float16'", "jnp.bfloat16")),
@@ -250,3 +251,26 @@ def test_derivatives_of_hyp2f1():
         factor = 0.7 * 1.7 * 0.4 * 1.4 / (2.3 * 3.3)
         wanted = factor * scipy.special.hyp2f1(2.7, 2.4, 4.3, z)
         np.testing.assert_allclose(second, wanted, rtol=1e-9)
+
+
+@pytest.mark.usefixtures("little_effort")
+@pytest.mark.parametrize("name", ["random_gamma_grad", "igamma_grad_a"])
+def test_slopes_of_the_incomplete_gamma_function_have_derivatives(name):
+    """By both operands, beside differences: where the series serves and where the fraction does."""
+    function = getattr(jax.lax, name)
+    with jax.enable_x64(True):
+        a, x = (jnp.asarray(np.ravel(v)) for v in np.meshgrid(
+            [0.05, 0.3, 1.0, 1.5, 2.0, 7.3, 30.0, 200.0], [1e-3, 0.2, 0.9, 1.0, 3.1, 35.0, 210.0]))
+        for da, dx in ((1, 0), (0, 1)):
+            step = 1e-5 * (da * a + dx * x)
+            got = jax.jvp(function, (a, x), (da * jnp.ones_like(a), dx * jnp.ones_like(x)))[1]
+            above, below = (function(a + s * da * step, x + s * dx * step) for s in (1, -1))
+            np.testing.assert_allclose(got, (above - below) / (2 * step), rtol=1e-7, atol=1e-9)
+        edges = (np.array([1.0, np.inf, 2.0]), np.array([0.0, 1.0, -1.0]))
+        assert not np.any(jax.jvp(function, edges, (np.ones(3), np.ones(3)))[1])
+    for dtype in ("float32", "bfloat16", "float16"):
+        pair, ones = (jnp.asarray([1.5, 2.0], dtype), jnp.ones(2, dtype))
+        slope = jax.jvp(function, tuple(pair), tuple(ones))[1]
+        assert slope.dtype == dtype
+        np.testing.assert_allclose(slope.astype("float32"), {
+            "random_gamma_grad": -0.19366, "igamma_grad_a": 0.06772}[name], rtol=1e-2)
