@@ -1,9 +1,9 @@
 """How is one formula run on NumPy and written as StableHLO?
 
 Functions without an operation of their own (incomplete gamma, Bessel) are formulas of others.  Such
-a formula is written once, on ``Value``s, which wrap an array of NumPy (``OnNumpy``) or of the engine
-(``OnArrays``), or the name of a value in a text (``AsText``); Python's operators on them compute, or
-write a line.
+a formula is written once, on ``Value``s, which wrap an array, of NumPy (``OnNumpy``) or of the
+engine (``OnArrays``), or the name of a value in a text (``AsText``); Python's operators on them
+compute, or write a line.
 
 Read before: ``compile.text``.  Read after: ``special.incomplete``.
 Invariant: all give the same number to the rounding of their dtype (tests/kernel/test_matrix.py).
