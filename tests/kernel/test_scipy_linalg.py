@@ -301,3 +301,26 @@ def test_derivatives_are_limits_of_differences(function):
     with jax.enable_x64(True):
         check_grads(function, (jnp.asarray(SQUARE),), order=1, modes=("fwd", "rev"), atol=1e-4,
                     rtol=1e-4)
+
+
+@pytest.mark.usefixtures("little_effort")
+@pytest.mark.parametrize("lower", [False, True])
+def test_a_hermitian_system_has_the_derivatives_of_any_other(lower):
+    """Along Hermitian matrices, of first and second order, beside ``solve`` by P L U."""
+    with jax.enable_x64(True):
+        draw = np.random.default_rng(0)
+        a, b = (draw.normal(size=s) + 1j * draw.normal(size=s) for s in ((3, 3), (3,)))
+        start, along = a @ a.conj().T + 3 * np.eye(3), a + a.conj().T
+
+        def total(solve, t, b):
+            x = solve(start + t * along, b)
+            return jnp.sum(jnp.sin(x.real) + x.imag ** 2)
+
+        def positive(a, b):
+            return linalg.solve(a, b, assume_a="pos", lower=lower)
+
+        for order in (jax.grad, lambda f: jax.grad(jax.grad(f)), lambda f: jax.grad(f, 1),
+                      lambda f: jax.jacfwd(jax.grad(f))):
+            got, wanted = (order(lambda t, b, solve=solve: total(solve, t, b))(
+                0.1, jnp.asarray(b)) for solve in (positive, jnp.linalg.solve))
+            np.testing.assert_allclose(got, wanted, rtol=1e-10, atol=1e-12)

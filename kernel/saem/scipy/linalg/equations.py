@@ -15,8 +15,10 @@ import numpy as np
 
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
+from saem.derivatives.implicit_solve import custom_linear_solve
+from saem.derivatives.stop_gradient import stop_gradient
 from saem.jit.library import library_function
-from saem.linalg.algebra import adjoint, eye, matmul, triu
+from saem.linalg.algebra import adjoint, conjugate, eye, matmul, triu
 from saem.linalg.cholesky import cholesky
 from saem.linalg.eigen import eig
 from saem.linalg.lu import lu, lu_pivots_to_permutation
@@ -126,10 +128,36 @@ def cho_solve(c_and_lower: tuple[Any, bool], b: ArrayLike, overwrite_b: bool = F
 def _cho_solve(c: Any, b: Any, lower: bool, vectors: bool) -> Any:
     c, b = inexact("cho_solve", c, b)
     c, b = right_sides("cho_solve", c, b, vectors)
+    out = solve_by_cholesky(c, b, lower)
+    return out[..., 0] if vectors else out
+
+
+def solve_by_cholesky(c: Any, b: Any, lower: bool) -> Any:
+    """Return x with c cᴴ x = b, or cᴴ c x = b if ``c`` is not ``lower`` triangular."""
     first = triangular_solve(c, b, left_side=True, lower=lower, transpose_a=not lower,
                              conjugate_a=not lower)
-    out = triangular_solve(c, first, left_side=True, lower=lower, transpose_a=lower,
-                           conjugate_a=lower)
+    return triangular_solve(c, first, left_side=True, lower=lower, transpose_a=lower,
+                            conjugate_a=lower)
+
+
+@library_function(static_argnames=("lower", "vectors"), whole=True)
+def _solve_positive(a: Any, b: Any, *, lower: bool, vectors: bool) -> Any:
+    """Return a⁻¹ b for Hermitian positive definite ``a``, whose one triangle is decomposed.
+
+    Derivatives are further solutions with the same factor, and those of the whole matrix.
+    """
+    a, b = right_sides("solve", *inexact("solve", a, b), vectors)
+    factor = _cholesky(stop_gradient(a), lower=lower)
+
+    def solve(_: Any, side: Any) -> Any:
+        return solve_by_cholesky(factor, side, lower)
+
+    def transpose_solve(_: Any, side: Any) -> Any:  # the transpose of a is its conjugate
+        return conjugate(solve(_, conjugate(side)))
+
+    real = not dtypes.is_complex(a.dtype)
+    out = custom_linear_solve(lambda x: matmul(a, x), b, solve,
+                              None if real else transpose_solve, symmetric=real)
     return out[..., 0] if vectors else out
 
 
@@ -190,8 +218,7 @@ def solve(a: ArrayLike, b: ArrayLike, lower: bool = False, overwrite_a: bool = F
                      f"'pos']; got {assume_a!r}")
     if assume_a != "pos":
         return equations.solve(a, b)
-    a, b = inexact("solve", a, b)
-    return cho_solve(cho_factor(a, lower=lower), b)
+    return _solve_positive(a, b, lower=bool(lower), vectors=holds_vectors("solve", a, b))
 
 
 def solve_triangular(a: ArrayLike, b: ArrayLike, trans: int | str = 0, lower: bool = False,
