@@ -54,16 +54,27 @@ def _shape(x: Any) -> tuple[int, ...]:
 
 def _contract(x: Any, y: Any, contract: tuple, batch: tuple = ((), ()), *, precision: Any = None,
               preferred: Any = None, out_sharding: Any = None, dot: Callable = dot_general) -> Any:
-    """Return dot_general of ``x`` and ``y`` in the dtype (and weakness) in which they meet."""
-    if preferred is not None:  # then operands of two dtypes are multiplied as they are
-        dtype, weak = preferred, False
-    else:
-        dtype, weak = join_types((x, y))
-        x, y = convert_value(x, dtype, weak), convert_value(y, dtype, weak)
+    """Return dot_general of ``x`` and ``y`` in the dtype (and weakness) in which they meet.
+
+    Operands of two dtypes are multiplied as they are: no wider copy of one is made before.
+    """
+    (x, y), dtype, weak = _meeting((x, y), preferred)
     given = {} if out_sharding is None else {"out_sharding": out_sharding}
-    out = dot(x, y, (contract, batch), precision,
-              preferred_element_type=preferred or dtype, **given)
+    out = dot(x, y, (contract, batch), precision, preferred_element_type=dtype, **given)
     return convert(out, aval_of(out).dtype, weak)
+
+
+def _meeting(values: Sequence, preferred: Any) -> tuple[list, Any, bool]:
+    """Return the operands of a product, and the dtype and weakness of its result.
+
+    A weakly typed operand, which may be of a wider dtype than the result, is converted to it.
+    """
+    if preferred is not None:
+        return [as_value(x) for x in values], preferred, False
+    dtype, weak = join_types(values)
+    values = [as_value(x) for x in values]
+    return [convert_value(x, dtype, weak) if aval_of(x).weak_type else x
+            for x in values], dtype, weak
 
 
 def _check_sizes(name: str, x: Any, y: Any, left: Sequence[int], right: Sequence[int]) -> None:
@@ -227,7 +238,10 @@ def inner(a: ArrayLike, b: ArrayLike, *, precision: Any = None,
     """
     check_arraylike("inner", a, b)
     if not _shape(a) or not _shape(b):
-        return _contract(a, b, ((), ()), precision=precision, preferred=preferred_element_type)
+        if preferred_element_type is not None:
+            dtype = dtypes.canonicalize(preferred_element_type, explicit=True, where="inner")
+            a, b = convert(a, dtype), convert(b, dtype)
+        return multiply(a, b)
     _check_sizes("inner", a, b, (-1,), (-1,))
     return _contract(a, b, ((len(_shape(a)) - 1,), (len(_shape(b)) - 1,)), precision=precision,
                      preferred=preferred_element_type)
@@ -292,7 +306,6 @@ def _tensordot(a: Any, b: Any, *, axes: Any, precision: Any, preferred: Any, out
 
 def _along(name: str, a: Any, b: Any, axis: int, precision: Any, preferred: Any) -> Any:
     """Return the sum of conj(a) * b over ``axis``, other axes broadcast."""
-    rank = max(len(_shape(a)), len(_shape(b)))
     if not _shape(a) or not _shape(b):
         raise errors.explained(
             errors.JAXIndexError, f"{name}.C1", "tuple index out of range: "
@@ -305,12 +318,10 @@ def _along(name: str, a: Any, b: Any, axis: int, precision: Any, preferred: Any)
             f"axes must match; got shapes {_shape(a)} and {_shape(b)} with axis={axis}",
             advice="The vectors to be multiplied must have one length.")
     a, b = [moveaxis(x, i, len(_shape(x)) - 1) for x, i in zip((a, b), places)]
-    labels = "".join(opt_einsum.get_symbol(i) for i in range(rank))
     if aval_of(a).dtype.kind == "c":
         a = conj(a)
-    inner_a, inner_b = labels[rank - len(_shape(a)):], labels[rank - len(_shape(b)):]
-    return einsum(f"{inner_a},{inner_b}->{labels[:-1]}", a, b, precision=precision,
-                  preferred_element_type=preferred)
+    return _matmul(a, b, True, True, _shape(a)[:-1], _shape(b)[:-1],
+                   {"precision": precision, "preferred": preferred, "out_sharding": None})
 
 
 def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1, precision: PrecisionLike = None,
@@ -334,8 +345,9 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Any:
     Array([3, 7], dtype=int32)
     """
     check_arraylike("matvec", x1, x2)
-    return squeeze(matmul(x1, expand_dims(x2, (len(_shape(x2)),))),
-                   (max(len(_shape(x1)) - 2, len(_shape(x2)) - 1) + 1,))
+    _check_ranks("matvec", x1, x2, 2, 1)
+    _check_sizes("matvec", x1, x2, (-1,), (-1,))
+    return _stacked_product(x1, x2, row=False, column=True)
 
 
 def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Any:
@@ -345,13 +357,26 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Any:
     Array([4, 6], dtype=int32)
     """
     check_arraylike("vecmat", x1, x2)
-    if len(_shape(x2)) < 2:
-        raise errors.explained(
-            errors.ArgumentError, "vecmat.C1", "vecmat needs matrices as its second argument, "
-            f"got shape {_shape(x2)}.", advice="For two vectors use jnp.vecdot.")
+    _check_ranks("vecmat", x1, x2, 1, 2)
+    _check_sizes("vecmat", x1, x2, (-1,), (-2,))
     rows = conj(x1) if aval_of(x1).dtype.kind == "c" else x1
-    rank = max(len(_shape(x1)) - 1, len(_shape(x2)) - 2)
-    return squeeze(matmul(expand_dims(rows, (len(_shape(x1)) - 1,)), x2), (rank,))
+    return _stacked_product(rows, x2, row=True, column=False)
+
+
+def _check_ranks(name: str, x1: Any, x2: Any, least: int, other: int) -> None:
+    if len(_shape(x1)) < least or len(_shape(x2)) < other:
+        raise errors.explained(
+            errors.ArgumentError, f"{name}.C1",
+            f"{name} needs operands of at least {least} and {other} axes, got shapes "
+            f"{_shape(x1)} and {_shape(x2)}.", advice="For two vectors use jnp.vecdot.")
+
+
+@library_function(static_argnames=("row", "column"))
+def _stacked_product(a: Any, b: Any, *, row: bool, column: bool) -> Any:
+    """Return products of matrices, of which ``a`` may hold rows instead, ``b`` columns."""
+    lead_a, lead_b = _shape(a)[:-1 if row else -2], _shape(b)[:-1 if column else -2]
+    return _matmul(a, b, row, column, lead_a, lead_b,
+                   {"precision": None, "preferred": None, "out_sharding": None})
 
 
 @library_function
@@ -409,7 +434,7 @@ def einsum(subscripts: Any, /, *operands: Any, out: None = None, optimize: Any =
     path = order or in_turn or [(0,)]
     _, steps = opt_einsum.contract_path(text, *shapes, shapes=True, optimize=path)
     contractions = tuple((tuple(step[0]), step[2]) for step in steps.contraction_list)
-    return _einsum([as_value(x) for x in values], contractions=contractions, precision=precision,
+    return _einsum(list(values), contractions=contractions, precision=precision,
                    preferred=preferred_element_type, out_sharding=out_sharding,
                    dot=_dot_general)
 
@@ -426,9 +451,7 @@ def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> A
 @library_function(static_argnames=("contractions", "precision", "preferred", "out_sharding", "dot"))
 def _einsum(values: list, *, contractions: Any, precision: Any, preferred: Any, out_sharding: Any,
             dot: Callable) -> Any:
-    dtype, weak = (preferred, False) if preferred is not None else join_types(values)
-    if preferred is None:  # else operands of two dtypes are multiplied as they are
-        values = [convert_value(x, dtype, weak) for x in values]
+    values, dtype, weak = _meeting(values, preferred)
     options = {"precision": precision, "preferred": dtype, "dot": dot}
     for count, (places, step) in enumerate(contractions, 1):
         if count == len(contractions):

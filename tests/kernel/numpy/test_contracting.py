@@ -167,3 +167,53 @@ def test_random_subscripts_give_numpy_s_numbers(seed):
     for optimize in ("auto", False):
         np.testing.assert_allclose(jnp.einsum(subscripts, *values, optimize=optimize),
                                    np.einsum(subscripts, *values), rtol=2e-5, atol=2e-5)
+
+
+PRODUCTS_OF_TWO_DTYPES = """
+def steps(call, *operands):
+    f = eval("lambda *xs: " + call)
+    jaxpr = jax.make_jaxpr(f)(*[jnp.ones(shape, dtype) for shape, dtype in operands]).jaxpr
+    found = []
+
+    def walk(jaxpr):
+        for eqn in jaxpr.eqns:
+            if eqn.primitive.name in ("jit", "pjit"):
+                walk(eqn.params["jaxpr"].jaxpr)
+            else:
+                found.append([eqn.primitive.name, *(v.aval.str_short() for v in eqn.invars)])
+
+    walk(jaxpr)
+    return repr(found)
+
+result = [steps(*case) for case in cases]
+"""
+
+
+def test_operands_of_two_dtypes_are_multiplied_as_they_are(jax_oracle):
+    """No copy of the narrower operand in the wider type is made before, as none is on JAX."""
+    dtypes = ("int32", "bfloat16", "bool", "int8", "complex64", "float32")
+    cases = [(call, ((2, 3), "float32"), ((3, 4), dtype)) for dtype in dtypes for call in (
+        "jnp.dot(*xs)", "xs[0] @ xs[1]", "jnp.einsum('ij,jk->ik', *xs)", "jnp.tensordot(*xs, 1)",
+        "jnp.inner(xs[0], xs[1].T)", "jnp.vdot(xs[0][0], xs[1][:, 0])",
+        "jnp.linalg.multi_dot([*xs, xs[1].T])", "jnp.einsum('ij,kl->i', *xs)")]
+    cases += [(f"jnp.{name}(*xs)", (a, "float32"), (b, dtype))
+              for dtype in ("int8", "float32") for name, a, b in (
+        ("matvec", (2, 3), (3,)), ("matvec", (4, 2, 3), (3,)), ("matvec", (2, 3), (4, 3)),
+        ("matvec", (5, 1, 2, 3), (4, 3)), ("vecmat", (2,), (2, 3)), ("vecmat", (4, 2), (4, 2, 3)),
+        ("vecmat", (4, 2), (5, 1, 2, 3)), ("vecdot", (2, 3), (3,)), ("vecdot", (4, 1, 3), (2, 3)),
+        ("matmul", (1, 2, 3), (4, 3, 2)), ("matmul", (3,), (4, 3, 2)))]
+    names = {"cases": cases, "jax": saem, "jnp": jnp}
+    exec(PRODUCTS_OF_TWO_DTYPES, names)
+    wanted = jax_oracle.run(PRODUCTS_OF_TWO_DTYPES, cases=cases).value
+    for case, got, there in zip(cases, names["result"], wanted, strict=True):
+        assert got == there, case
+
+
+def test_numbers_are_converted_to_the_type_in_which_they_meet():
+    """A weak number may be of a wider type than the result; JAX refuses these."""
+    for dtype in ("int8", "uint8", "int16", "int4"):
+        x = jnp.ones((2, 2), dtype)
+        for got in (jnp.dot(x, 2), jnp.dot(x, jnp.asarray(2)), jnp.inner(x, 2)):
+            assert got.dtype == dtype
+            assert np.asarray(got.astype("int32")).tolist() == [[2, 2], [2, 2]]
+    assert jnp.inner(jnp.ones(2, "int8"), 300, preferred_element_type="int32").tolist() == [300] * 2

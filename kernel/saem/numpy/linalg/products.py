@@ -11,7 +11,6 @@ Introduction to Algorithms, 15.2 (matrix-chain multiplication).
 
 from __future__ import annotations
 
-import functools
 import itertools
 from collections.abc import Sequence
 from typing import Any
@@ -131,40 +130,24 @@ def multi_dot(arrays: Sequence[Any], *, precision: Any = None) -> Array:
     (2, 1)
     """
     xs = _factors(list(arrays))
-    sizes = tuple(int(n) for n in (
-        1 if xs[0].ndim == 1 else xs[0].shape[0], *(x.shape[0] for x in xs[1:]),
-        1 if xs[-1].ndim == 1 else xs[-1].shape[1]))
-
-    @functools.cache
-    def best(i: int, j: int) -> tuple[int, int]:
-        """Return the cost of the product of factors i to j, and after which it is split."""
-        if i == j:
-            return 0, i
-        return min((best(i, k)[0] + best(k + 1, j)[0] + sizes[i] * sizes[k + 1] * sizes[j + 1], k)
-                   for k in range(i, j))
-
-    def product(i: int, j: int) -> Any:
-        if i == j:
-            return xs[i]
-        k = best(i, j)[1]
-        return products.matmul(product(i, k), product(k + 1, j), precision=precision)
-
-    return product(0, len(xs) - 1)
+    places = [[i, i + 1] for i in range(len(xs))]
+    places[0], places[-1] = places[0][-xs[0].ndim:], places[-1][:xs[-1].ndim]
+    ends = [i for i in (0, len(xs)) if i in (*places[0], *places[-1])]
+    pairs = (x for pair in zip(xs, places) for x in pair)
+    return products.einsum(*pairs, ends, precision=precision)
 
 
 def _factors(arrays: list[Any]) -> list[Any]:
-    """Return the factors of ``multi_dot`` as arrays of one dtype.
+    """Return the factors of ``multi_dot`` as arrays.
 
     Raises: ValueError for fewer than two, or sizes that do not fit.
     """
-    if arrays:
-        array_argument("jnp.linalg.multi_dot", *arrays)
-    if len(arrays) < 2:
+    xs = [array_argument("jnp.linalg.multi_dot", x) for x in arrays]
+    if len(xs) < 2:
         raise errors.explained(
             errors.ArgumentError, "multi_dot.count",
-            f"multi_dot requires at least two arrays; got len(arrays)={len(arrays)}",
+            f"multi_dot requires at least two arrays; got len(arrays)={len(xs)}",
             advice="Give the factors as a list.")
-    xs = promote_dtypes(*[array_argument("jnp.linalg.multi_dot", x) for x in arrays])
     shapes = [x.shape for x in xs]
     ends = [len(s) for s in (shapes[0], shapes[-1])]
     if not all(1 <= n <= 2 for n in ends) or any(len(s) != 2 for s in shapes[1:-1]):
