@@ -429,14 +429,22 @@ def einsum(subscripts: Any, /, *operands: Any, out: None = None, optimize: Any =
     else:
         text, values = opt_einsum.parser.convert_interleaved_input(everything)
     # The order is chosen as if open sizes were 8.
-    shapes = [tuple(8 if isinstance(n, Dim) else n for n in _shape(x)) for x in values]
-    in_turn: list[tuple[int, ...]] = [(0, 1)] * (len(values) - 1)
-    path = order or in_turn or [(0,)]
-    _, steps = opt_einsum.contract_path(text, *shapes, shapes=True, optimize=path)
-    contractions = tuple((tuple(step[0]), step[2]) for step in steps.contraction_list)
-    return _einsum(list(values), contractions=contractions, precision=precision,
-                   preferred=preferred_element_type, out_sharding=out_sharding,
-                   dot=_dot_general)
+    shapes = tuple([tuple([8 if isinstance(n, Dim) else n for n in _shape(x)]) for x in values])
+    in_turn: Any = [(0, 1)] * (len(values) - 1) or [(0,)]
+    path = order or in_turn
+    if isinstance(path, list):
+        path = tuple([tuple(places) if isinstance(places, list) else places for places in path])
+    return _einsum(list(values), contractions=_contractions(text, shapes, path),
+                   precision=precision, preferred=preferred_element_type,
+                   out_sharding=out_sharding, dot=_dot_general)
+
+
+@functools.lru_cache(1024)
+def _contractions(text: str, shapes: tuple, path: Any) -> tuple[tuple[tuple[int, ...], str], ...]:
+    """Return the steps of an einsum: which operands meet, and the subscripts of their product."""
+    chosen = list(path) if isinstance(path, tuple) else path
+    _, steps = opt_einsum.contract_path(text, *shapes, shapes=True, optimize=chosen)
+    return tuple((tuple(step[0]), step[2]) for step in steps.contraction_list)
 
 
 def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> Any:

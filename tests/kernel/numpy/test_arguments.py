@@ -370,6 +370,7 @@ LINES = {
         jnp.einsum('ij,jk->ik', jnp.ones((2,1)), jnp.ones((3,2))).shape
         jnp.einsum('ij,jk,kl->il', x, x.T, x, optimize=[(0,1),(0,1)])
         jnp.einsum('ij,jk,kl->il', x, x.T, x, optimize=['einsum_path',(0,1),(0,1)])
+        jnp.einsum('ij,jk,kl->il', x, x.T, x, optimize=[[0,1],[0,1]])
         jnp.einsum('ii->i', r3[0,:3,:3])
         jnp.einsum('...j,j->...', r3, r3[0,0])
     """,
