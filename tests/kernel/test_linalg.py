@@ -577,3 +577,18 @@ def test_matrices_of_a_sharded_stack_stay_where_they_are():
 def test_an_exported_program_finds_lapack_in_another_process(tmp_path):
     for what in ("write", "read"):
         in_a_new_process(EXPORTED, what, str(tmp_path / "program"))
+
+
+def test_a_primitive_written_by_a_function_is_compiled_under_any_setting():
+    """Its loops are the text's: with ``disable_jit`` as without, and where tracing is forbidden."""
+    p = np.eye(7, dtype=np.float32) * 3
+    w = np.arange(7, dtype=np.float32) / 7
+    lowered = jax.jit(jax.lax.linalg.cholesky_update).lower(p, w).as_text()
+    for setting in (jax.disable_jit, jax.no_tracing):
+        jax.clear_caches()
+        with setting(True):
+            r = jax.lax.linalg.cholesky_update(jnp.asarray(p), jnp.asarray(w))
+            q = jax.lax.igamma(jnp.asarray(w + 1), jnp.asarray(w))
+        np.testing.assert_allclose(r.T @ r, p.T @ p + np.outer(w, w), atol=1e-4)
+        assert np.all(np.diff(q) > 0)
+    assert lowered.count("stablehlo.while") == 1

@@ -17,17 +17,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from saem.compile.lowering import inline
 from saem.core import errors
 from saem.core.avals import ShapedArray, aval_of
-from saem.core.jaxpr import ClosedJaxpr, evaluate
+from saem.core.jaxpr import evaluate
 from saem.core.record import Record
 from saem.ops.keys import Generator
 from saem.ops.linear import broadcast_in_dim
 from saem.ops.random_bits import U32
 from saem.ops.shape import reshape
 from saem.transform.mapping import vmap
-from saem.transform.staging import trace_flat
+from saem.transform.staging import trace_flat, write_function
 
 
 class Name(str):
@@ -78,7 +77,8 @@ class Traced(Record):
     multiple_results = False
 
     def evaluate(self, *xs: np.ndarray) -> np.ndarray:
-        return evaluate(self.program([aval_of(x) for x in xs]), *xs)[0]
+        avals = [aval_of(x) for x in xs]
+        return evaluate(trace_flat(self.on_stacks(avals), avals), *xs)[0]
 
     def lower(self, ctx: Any, *xs: str) -> str:
         given = []
@@ -86,12 +86,11 @@ class Traced(Record):
             keys = getattr(aval.dtype, "impl", None) is self.impl
             words = ShapedArray((*aval.shape, *self.impl.key_shape), U32)
             given.append(ctx.reshape_as(x, words) if keys else x)
-        program = self.program([ctx.avals[x] for x in given])
-        (made,) = inline(ctx, program, dict(zip(program.jaxpr.invars, given)))
+        (made,) = write_function(ctx, self.on_stacks([ctx.avals[x] for x in given]), *given)
         return ctx.reshape_as(made, ctx.out_avals[0])
 
-    def program(self, avals: list[ShapedArray]) -> ClosedJaxpr:
-        """Return the program of the function on stacks of keys, held by arrays of words."""
+    def on_stacks(self, avals: list[ShapedArray]) -> Callable[..., list[Any]]:
+        """Return the function on stacks of keys of ``avals``, which arrays of words hold."""
         words = len(self.impl.key_shape)
         # A seed has no words; a number that is folded in stands behind its key.
         ranks = [0] if self.role == "seed" else [words, 0][:len(avals)]
@@ -111,7 +110,7 @@ class Traced(Record):
             made = vmap(lambda *one: self.checked(self.function(*one)))(*flat)
             return [reshape(made, (*lead, *self.shape))]
 
-        return trace_flat(rows, avals, name=f"random_{self.role}")
+        return rows
 
     def checked(self, made: Any) -> Any:
         """Return what the function returned.

@@ -28,7 +28,6 @@ from saem.linalg.algebra import (
 )
 from saem.linalg.custom_calls import (
     character,
-    composed,
     custom_call,
     identities,
     lapack,
@@ -50,6 +49,7 @@ from saem.ops.numbers import abs as absolute
 from saem.ops.numbers import max as greater
 from saem.ops.select import select_n
 from saem.ops.shape import full_like
+from saem.transform.staging import write_function
 from saem.typing import Array, ArrayLike
 
 
@@ -144,7 +144,7 @@ class CholeskyUpdate(NoDerivative):
                 f"stablehlo.custom_call @cu_cholesky_update_ffi({r}, {w})", r, w, outs=outs,
                 attributes={"api_version": "4 : i32", "backend_config": "{}",
                             "operand_layouts": rows, "result_layouts": rows})[0]
-        return composed(ctx, rotated_rows, r, w)[0]
+        return write_function(ctx, rotated_rows, r, w)[0]
 
 
 def rotated_rows(r: Any, w: Any) -> tuple[Any, Any]:

@@ -12,19 +12,17 @@ what JAX writes for these routines (jax.export).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from saem import _jaxlib
-from saem.compile import lowering
 from saem.compile.operations import FRONTEND, Attribute
 from saem.compile.text import strong_aval
 from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray
 from saem.core.dimensions import is_static
-from saem.transform.staging import trace_flat
 
 I32 = np.dtype("int32")
 PREFIX = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
@@ -140,12 +138,6 @@ def xla_call(ctx: Any, target: str, operands: Sequence[str], outs: Sequence[Shap
     operands = [*operands, *open_sizes(ctx, len(operands), outs, attributes)]
     return ctx.emit_many(f"stablehlo.custom_call @{target}({', '.join(operands)})", *operands,
                          outs=outs, attributes=attributes)
-
-
-def composed(ctx: Any, function: Callable[..., Sequence[Any]], *xs: str) -> list[str]:
-    """Write what ``function``, of arrays, computes of ``xs``: where there is no routine."""
-    program = trace_flat(function, [ctx.avals[x] for x in xs], name=function.__name__)
-    return lowering.inline(ctx, program, dict(zip(program.jaxpr.invars, xs)))
 
 
 def partitioning(avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], leading: int) -> str:

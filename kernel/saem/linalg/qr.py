@@ -38,7 +38,6 @@ from saem.linalg.algebra import (
     triu,
 )
 from saem.linalg.custom_calls import (
-    composed,
     custom_call,
     identities,
     lapack,
@@ -55,6 +54,7 @@ from saem.ops.arithmetic import add, neg, sub
 from saem.ops.linear import broadcast_in_dim
 from saem.ops.numbers import complex as complex_
 from saem.ops.numbers import imag
+from saem.transform.staging import write_function
 from saem.typing import Array, ArrayLike
 
 
@@ -232,7 +232,7 @@ class Ormqr(NoDerivative):
         if not ctx.avals[taus].size:
             return c
         if on_tpu(ctx):
-            return composed(ctx, self.by_product, a, taus, c)[0]
+            return write_function(ctx, self.by_product, a, taus, c)[0]
         target = "cusolver_ormqr_ffi" if on_gpu(ctx) else on_cpu(ctx, "ormqr", aval.dtype)
         config = {"left": str(self.left).lower(), "transpose": str(self.transpose_q).lower()}
         return custom_call(ctx, target, [a, taus, c], [aval], leading=aval.ndim - 2,

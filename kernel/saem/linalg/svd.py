@@ -34,7 +34,6 @@ from saem.linalg.algebra import (
 )
 from saem.linalg.custom_calls import (
     character,
-    composed,
     custom_call,
     identities,
     lapack,
@@ -60,6 +59,7 @@ from saem.ops.convert import convert_element_type
 from saem.ops.numbers import real
 from saem.ops.shape import expand_dims
 from saem.ops.slicing import slice_in_dim
+from saem.transform.staging import write_function
 from saem.typing import Array, ArrayLike
 
 
@@ -208,7 +208,7 @@ class Svd(MatrixOperation):
             return [s, slice_in_dim(u, start, stop, axis=-1),
                     slice_in_dim(vh, start, stop, axis=-2)]
 
-        return composed(ctx, svd, x)
+        return write_function(ctx, svd, x)
 
     def jvp(self, primals, tangents):
         (x,), (t,) = primals, tangents

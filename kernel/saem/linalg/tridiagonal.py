@@ -22,7 +22,6 @@ from saem.core.trace import bind
 from saem.linalg.algebra import rows_scaled, shape_of
 from saem.linalg.custom_calls import (
     character,
-    composed,
     custom_call,
     lapack,
     nan_unless,
@@ -45,6 +44,7 @@ from saem.ops.arithmetic import neg
 from saem.ops.linear import add_cotangents, moveaxis, zeros_of
 from saem.ops.shape import concatenate, expand_dims, full
 from saem.ops.slicing import slice_in_dim
+from saem.transform.staging import write_function
 from saem.typing import Array, ArrayLike
 
 
@@ -195,7 +195,7 @@ class TridiagonalSolve(MatrixOperation):
             return custom_call(ctx, "cusparse_gtsv2_ffi", operands, [aval], leading=leading,
                                reuse={0: 3})[0]
         if on_tpu(ctx):
-            return composed(ctx, by_elimination, *operands)[0]
+            return write_function(ctx, by_elimination, *operands)[0]
         if platform != "cpu":
             raise refuse_platform(ctx, "tridiagonal_solve")
         diagonal = ctx.avals[d]

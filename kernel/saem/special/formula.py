@@ -1,12 +1,12 @@
-"""How is one formula run on NumPy and written as StableHLO?
+"""How is one formula run on NumPy, written as StableHLO, and differentiated?
 
 Functions without an operation of their own (incomplete gamma, Bessel) are formulas of others.  Such
-a formula is written once, on ``Value``s, which wrap an array, of NumPy (``OnNumpy``) or of the
-engine (``OnArrays``), or the name of a value in a text (``AsText``); Python's operators on them
-compute, or write a line.
+a formula is written once, on ``Value``s, which wrap an array of NumPy (``OnNumpy``) or of the
+engine (``OnArrays``); Python's operators on them compute.  Run on tracers it is a program, which is
+written in place of the primitive.
 
-Read before: ``compile.text``.  Read after: ``special.incomplete``.
-Invariant: all give the same number to the rounding of their dtype (tests/kernel/test_matrix.py).
+Read before: ``transform.staging``.  Read after: ``special.incomplete``.
+Invariant: both give the same number to the rounding of their dtype (tests/kernel/test_matrix.py).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from saem.core import dtypes
-from saem.core.avals import ShapedArray, aval_of
+from saem.core.avals import aval_of
 from saem.core.primitive import NOT_LINEAR
 from saem.loops.while_loop import while_loop
 from saem.ops import arithmetic, compare, maths, numbers
@@ -28,8 +28,7 @@ from saem.ops.linear import broadcast_in_dim
 from saem.ops.reduce import reduce_or
 from saem.ops.select import select_n
 from saem.transform.jvp import jvp_flat
-
-BOOL = np.dtype(bool)
+from saem.transform.staging import write_function
 
 
 class Value:
@@ -72,7 +71,7 @@ class Value:
         return self._with("EQ", other)
 
     def __getattr__(self, name: str) -> Callable[[], Value]:
-        """Return the unary operation ``name`` of StableHLO or CHLO: ``x.log()``, ``x.lgamma()``."""
+        """Return the unary operation ``name``: ``x.log()``, ``x.lgamma()``."""
         if name not in self.of.unary:
             raise AttributeError(name)
         return lambda: Value(self.of, self.of.apply(name, self.raw))
@@ -126,64 +125,6 @@ class OnNumpy(OnValues):
             state = [self.where(active, n, s) for n, s in zip(new, state)]
             active = active & goes_on
         return state
-
-
-class AsText:
-    """Writes a formula as the lines of a StableHLO function."""
-
-    CHLO = frozenset(("lgamma", "digamma"))
-    unary = frozenset((*OnNumpy.unary, *CHLO))
-    COMPARE = frozenset(("LT", "LE", "GT", "GE", "EQ"))
-
-    def __init__(self, ctx: Any, dtype: np.dtype, shape: Sequence[int]):
-        self.ctx = ctx
-        self.dtype = dtype
-        self.aval = ShapedArray(shape, dtype)
-
-    def apply(self, name: str, *xs: str) -> str:
-        if name in self.COMPARE:
-            return self.ctx.compare(name, *xs)
-        out = self.ctx.avals[xs[0]]
-        if name in self.CHLO:
-            return self.ctx.emit(f'"chlo.{name}"({xs[0]})', *xs, out=out)
-        return self.ctx.elementwise(f"stablehlo.{name}", *xs, out=out)
-
-    def number(self, value: float) -> Value:
-        return Value(self, self.ctx.constant(value, self.aval))
-
-    def where(self, which: Value, x: Any, y: Any) -> Value:
-        x, y = (v if isinstance(v, Value) else self.number(v) for v in (x, y))
-        return Value(self, self.ctx.choose(which.raw, x.raw, y.raw))
-
-    def loop(self, limit: int, body: Callable, state: Sequence[Value], active: Value
-             ) -> list[Value]:
-        """Repeat ``state, active = body(number, *state)`` where active, at most ``limit`` times."""
-        ctx = self.ctx
-        counter = ctx.constant(1, ShapedArray((), self.dtype))
-        operands = [counter, active.raw, *(s.raw for s in state)]
-        avals = [ctx.avals[x] for x in operands]
-        truth = ShapedArray((), BOOL)
-
-        def condition(number: str, active: str, *_state: str) -> list[str]:
-            more = ctx.compare("LE", number, ctx.constant(limit, avals[0]))
-            axes = range(len(self.aval.shape))
-            some = ctx.reduce("or", active, False, axes, out=truth) if self.aval.shape else active
-            return [ctx.elementwise("stablehlo.and", more, some, out=truth)]
-
-        def step(number: str, active: str, *names: str) -> list[str]:
-            on = Value(self, active)
-            olds = [Value(self, x) for x in names]
-            stretched = Value(self, ctx.stretch(number, self.aval.shape))
-            new, goes_on = body(stretched, *olds)
-            kept = [self.where(on, n, s).raw for n, s in zip(new, olds)]
-            one = ctx.constant(1, avals[0])
-            following = ctx.elementwise("stablehlo.add", number, one, out=avals[0])
-            return [following, (on & goes_on).raw, *kept]
-
-        results = ctx.emit_many(
-            f'"stablehlo.while"({", ".join(operands)})', *operands, outs=avals,
-            regions=[ctx.region(avals, condition), ctx.region(avals, step)])
-        return [Value(self, r) for r in results[2:]]
 
 
 class OnArrays(OnValues):
@@ -252,11 +193,15 @@ class Formula(Nary):
             return np.asarray(out).astype(dtype)
 
     def lower(self, ctx, *xs):
-        aval = ctx.out_avals[0]
-        dtype = working_dtype(aval.dtype)
-        of = AsText(ctx, dtype, aval.shape)
-        values = [Value(of, ctx.stretch(ctx.convert(x, dtype), aval.shape)) for x in xs]
-        return ctx.convert(type(self).formula(of, *values).raw, aval.dtype)
+        return write_function(ctx, self.on_arrays, *xs)[0]
+
+    def on_arrays(self, *xs: Any) -> list[Any]:
+        """Return the result of the formula, computed by the engine's operations."""
+        aval = self.typing(*map(aval_of, xs))
+        dtype = np.dtype(np.float32) if aval.dtype.itemsize < 4 else aval.dtype
+        of = OnArrays(dtype, aval.shape, self.operations)
+        values = [Value(of, stretch(convert(x, dtype), aval.shape)) for x in xs]
+        return [convert(type(self).formula(of, *values).raw, aval.dtype)]
 
 
 class FormulaOfLoops(Formula):
@@ -267,16 +212,3 @@ class FormulaOfLoops(Formula):
     def jvp(self, primals, tangents):
         (out,), (tangent,) = jvp_flat(self.on_arrays, primals, tangents)
         return out, tangent
-
-    def on_arrays(self, *xs: Any) -> list[Any]:
-        """Return the result of the formula, computed by the engine's operations."""
-        given = aval_of(xs[0]).dtype
-        dtype, shape = working_dtype(given), np.broadcast_shapes(*(aval_of(x).shape for x in xs))
-        of = OnArrays(dtype, shape, self.operations)
-        values = [Value(of, stretch(convert(x, dtype), shape)) for x in xs]
-        return [convert(type(self).formula(of, *values).raw, given)]
-
-
-def working_dtype(dtype: np.dtype) -> np.dtype:
-    """Return the dtype in which a formula of numbers of ``dtype`` is computed."""
-    return np.dtype(np.float32) if dtype.itemsize < 4 else dtype

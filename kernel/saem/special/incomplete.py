@@ -111,14 +111,13 @@ def _density(a, x):
 class GammaFormula(Formula):
     __slots__ = ()
     functions = FUNCTIONS
+    operations: ClassVar = {"lgamma": lgamma, "digamma": digamma}
 
 
-class Slope(FormulaOfLoops):
+class Slope(GammaFormula, FormulaOfLoops):
     """A derivative by the parameter: its own derivatives go term by term through the loops."""
 
     __slots__ = ()
-    functions = FUNCTIONS
-    operations: ClassVar = {"lgamma": lgamma, "digamma": digamma}
 
 
 @primitive("igamma")

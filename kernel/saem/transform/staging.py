@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from saem._jaxlib import ArrayImpl
+from saem.compile import lowering
 from saem.compile.dispatch import put
 from saem.core import axes, config, errors, source
 from saem.core.avals import Seen, ShapedArray, aval_of
@@ -289,6 +290,16 @@ def trace_flat(fun: Callable[..., Sequence[Any]], in_avals: Sequence[ShapedArray
     if config.check_tracer_leaks.value:
         check_leaks(context.trace)
     return closed
+
+
+def write_function(ctx: Any, function: Callable[..., Sequence[Any]], *xs: str) -> list[str]:
+    """Write into a text what ``function``, of arrays, computes of the values ``xs``.
+
+    Its loops are loops of the text, whatever ``disable_jit`` and ``no_tracing`` say.
+    """
+    with config.disable_jit(False), config.no_tracing(False):
+        program = trace_flat(function, [ctx.avals[x] for x in xs], name=function.__name__)
+    return lowering.inline(ctx, program, dict(zip(program.jaxpr.invars, xs)))
 
 
 def move_tracer_consts(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, list[Any]]:
