@@ -51,12 +51,8 @@ SLOPES = [
 ]
 # Forward mode goes through the loops of the slope, as often as it is asked to.
 SECOND = [
-    f"jax.jvp(jax.grad(lambda a: jnp.sin(R.gamma(k, a)).sum()), ({SHAPES},), ({SHAPES},))[1]",
-    *(f"jax.hessian(lambda a: jnp.sin(R.{draw}).sum())(np.float32([1.5, 2.5]))" for draw in (
-        "gamma(k, a)", "loggamma(k, a)", "beta(k, a, 2.)", "dirichlet(k, a)", "t(k, a)",
-        "chisquare(k, a)")),
-    "jax.jacfwd(jax.jacfwd(jax.grad(lambda a: R.gamma(k, a))))(2.5)",
-    "jax.jit(jax.vmap(jax.hessian(lambda a: R.gamma(k, a))))(np.float32([.5, 1.5, 8]))",
+    f"jax.jit(lambda a: jax.jvp(jax.grad(lambda a: jnp.sin(R.{draw}).sum()), (a,), (a,))[1])"
+    f"({SHAPES})" for draw in ("gamma(k, a)", "loggamma(k, a)", "dirichlet(k, a)")
 ]
 
 

@@ -434,7 +434,7 @@ def einsum(subscripts: Any, /, *operands: Any, out: None = None, optimize: Any =
     path = order or in_turn
     if isinstance(path, list):
         path = tuple([tuple(places) if isinstance(places, list) else places for places in path])
-    return _einsum(list(values), contractions=_contractions(text, shapes, path),
+    return _einsum([as_value(x) for x in values], contractions=_contractions(text, shapes, path),
                    precision=precision, preferred=preferred_element_type,
                    out_sharding=out_sharding, dot=_dot_general)
 
