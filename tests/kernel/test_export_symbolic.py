@@ -24,6 +24,8 @@ from saem import export, lax
 from saem.core.dimensions import Dim, lower
 from saem.core.errors import InconclusiveDimensionOperation
 
+pytestmark = pytest.mark.usefixtures("little_effort")
+
 # Shapes (``;`` between arguments, ``@`` before constraints) | sizes of calls | function of x, y.
 ROWS = """
 a, 3 | a=2; a=5 | x.sum(0) * 2
