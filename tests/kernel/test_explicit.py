@@ -118,6 +118,12 @@ GROUPS = {
         "lax.dynamic_update_slice(x, jnp.ones((8, 4)), (0, 0))",
         "t(lax.dynamic_index_in_dim(xc, 0, 0), lax.dynamic_slice_in_dim(xc, 0, 2, 0))",
     ],
+    "formulas": [
+        "t(lax.igamma(v, v), lax.igammac(v, v + 1), lax.igamma_grad_a(v, v), lax.bessel_i0e(x))",
+        "t(lax.random_gamma_grad(x, x), jax.random.gamma(jax.random.key(0), 1.5, (4,)))",
+        "t(jax.jvp(lambda a: lax.random_gamma_grad(a, x), (x,), (x,))[1])",
+        "S(jax.jit(lax.igamma)(x, x), jax.jit(jax.grad(lambda a: lax.igamma(a, x).sum()))(x))",
+    ],
     "folds": [
         "V(jnp.sum(x, 0), jnp.sum(x), jnp.max(x, 1), jnp.prod(v), jnp.argmax(x, 0), jnp.mean(x, "
         "0))",

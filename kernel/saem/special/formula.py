@@ -18,7 +18,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from saem.core import dtypes
-from saem.core.avals import aval_of
+from saem.core.avals import ShapedArray, aval_of
+from saem.core.infer import infer
 from saem.core.primitive import NOT_LINEAR
 from saem.loops.while_loop import while_loop
 from saem.ops import arithmetic, compare, maths, numbers
@@ -141,8 +142,15 @@ class OnArrays(OnValues):
         "GT": compare.gt, "GE": compare.ge, "EQ": compare.eq,
     }
 
+    def __init__(self, dtype: np.dtype, aval: ShapedArray, functions: dict[str, Callable]):
+        super().__init__(dtype, aval.shape, functions)
+        self.sharding = aval.explicit
+
+    def stretch(self, x: Any) -> Any:
+        return broadcast_in_dim(x, self.shape, (), out_sharding=self.sharding)
+
     def number(self, value: float) -> Value:
-        return Value(self, broadcast_in_dim(self.dtype.type(value), self.shape, ()))
+        return Value(self, self.stretch(self.dtype.type(value)))
 
     def where(self, which: Value, x: Any, y: Any) -> Value:
         x, y = (v if isinstance(v, Value) else self.number(v) for v in (x, y))
@@ -161,7 +169,7 @@ class OnArrays(OnValues):
         def step(held: tuple[Any, ...]) -> tuple[Any, ...]:
             number, active, *raws = held
             on, olds = Value(self, active), [Value(self, x) for x in raws]
-            new, goes_on = body(Value(self, broadcast_in_dim(number, self.shape, ())), *olds)
+            new, goes_on = body(Value(self, self.stretch(number)), *olds)
             kept = [self.where(on, n, s).raw for n, s in zip(new, olds)]
             return arithmetic.add(number, self.dtype.type(1)), (on & goes_on).raw, *kept
 
@@ -197,9 +205,9 @@ class Formula(Nary):
 
     def on_arrays(self, *xs: Any) -> list[Any]:
         """Return the result of the formula, computed by the engine's operations."""
-        aval = self.typing(*map(aval_of, xs))
+        aval = infer(self, [aval_of(x) for x in xs])
         dtype = np.dtype(np.float32) if aval.dtype.itemsize < 4 else aval.dtype
-        of = OnArrays(dtype, aval.shape, self.operations)
+        of = OnArrays(dtype, aval, self.operations)
         values = [Value(of, stretch(convert(x, dtype), aval.shape)) for x in xs]
         return [convert(type(self).formula(of, *values).raw, aval.dtype)]
 

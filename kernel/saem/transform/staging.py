@@ -295,10 +295,13 @@ def trace_flat(fun: Callable[..., Sequence[Any]], in_avals: Sequence[ShapedArray
 def write_function(ctx: Any, function: Callable[..., Sequence[Any]], *xs: str) -> list[str]:
     """Write into a text what ``function``, of arrays, computes of the values ``xs``.
 
-    Its loops are loops of the text, whatever ``disable_jit`` and ``no_tracing`` say.
+    Its loops are loops of the text, whatever ``disable_jit`` and ``no_tracing`` say.  How results
+    are sharded is known already, so it is not asked again.
     """
+    given = [ctx.avals[x] for x in xs]
+    avals = [ShapedArray(a.shape, a.dtype, a.weak_type) for a in given]
     with config.disable_jit(False), config.no_tracing(False):
-        program = trace_flat(function, [ctx.avals[x] for x in xs], name=function.__name__)
+        program = trace_flat(function, avals, name=function.__name__)
     return lowering.inline(ctx, program, dict(zip(program.jaxpr.invars, xs)))
 
 
