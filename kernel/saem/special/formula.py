@@ -28,7 +28,6 @@ from saem.ops.families import Nary, stretch
 from saem.ops.linear import broadcast_in_dim
 from saem.ops.reduce import reduce_or
 from saem.ops.select import select_n
-from saem.transform.jvp import jvp_flat
 from saem.transform.staging import write_function
 
 
@@ -79,19 +78,27 @@ class Value:
 
 
 class OnValues:
-    """Runs a formula at once, by ``unary`` and ``binary``; ``functions`` adds to these."""
+    """Runs a formula at once, by ``unary`` and ``others``; ``functions`` adds to the unary."""
 
     unary: ClassVar[dict[str, Callable]]
-    binary: ClassVar[dict[str, Callable]]
+    others: ClassVar[dict[str, Callable]]
 
     def __init__(self, dtype: np.dtype, shape: Sequence[int], functions: dict[str, Callable]):
         self.dtype = dtype
         self.shape = shape
-        self.operations = {**self.unary, **self.binary, **functions}
+        self.operations = {**self.unary, **self.others, **functions}
         self.unary = {**self.unary, **functions}
 
     def apply(self, name: str, *xs: Any) -> Any:
         return self.operations[name](*xs)
+
+    def number(self, value: float) -> Value:
+        """Return ``value`` as an array of the formula's dtype and shape."""
+        raise NotImplementedError
+
+    def where(self, which: Value, x: Any, y: Any) -> Value:
+        x, y = (v if isinstance(v, Value) else self.number(v) for v in (x, y))
+        return Value(self, self.apply("select", which.raw, y.raw, x.raw))
 
 
 class OnNumpy(OnValues):
@@ -101,19 +108,15 @@ class OnNumpy(OnValues):
         "log": np.log, "exponential": np.exp, "log_plus_one": np.log1p, "sqrt": np.sqrt,
         "abs": np.abs,
     }
-    binary: ClassVar[dict[str, Callable]] = {
+    others: ClassVar[dict[str, Callable]] = {
         "negate": np.negative, "not": np.logical_not, "add": np.add, "subtract": np.subtract,
         "multiply": np.multiply, "divide": np.divide, "and": np.logical_and, "or": np.logical_or,
         "LT": np.less, "LE": np.less_equal, "GT": np.greater, "GE": np.greater_equal,
-        "EQ": np.equal,
+        "EQ": np.equal, "select": lambda which, no, yes: np.where(which, yes, no),
     }
 
     def number(self, value: float) -> Value:
         return Value(self, np.full(self.shape, value, self.dtype))
-
-    def where(self, which: Value, x: Any, y: Any) -> Value:
-        x, y = (v if isinstance(v, Value) else self.number(v) for v in (x, y))
-        return Value(self, np.where(which.raw, x.raw, y.raw))
 
     def loop(self, limit: int, body: Callable, state: Sequence[Value], active: Value
              ) -> list[Value]:
@@ -135,11 +138,12 @@ class OnArrays(OnValues):
         "log": maths.log, "exponential": maths.exp, "log_plus_one": maths.log1p,
         "sqrt": maths.sqrt, "abs": numbers.abs,
     }
-    binary: ClassVar[dict[str, Callable]] = {
+    others: ClassVar[dict[str, Callable]] = {
         "negate": arithmetic.neg, "not": compare.bitwise_not, "add": arithmetic.add,
         "subtract": arithmetic.sub, "multiply": arithmetic.mul, "divide": arithmetic.div,
         "and": compare.bitwise_and, "or": compare.bitwise_or, "LT": compare.lt, "LE": compare.le,
         "GT": compare.gt, "GE": compare.ge, "EQ": compare.eq,
+        "select": select_n,
     }
 
     def __init__(self, dtype: np.dtype, aval: ShapedArray, functions: dict[str, Callable]):
@@ -151,10 +155,6 @@ class OnArrays(OnValues):
 
     def number(self, value: float) -> Value:
         return Value(self, self.stretch(self.dtype.type(value)))
-
-    def where(self, which: Value, x: Any, y: Any) -> Value:
-        x, y = (v if isinstance(v, Value) else self.number(v) for v in (x, y))
-        return Value(self, select_n(which.raw, y.raw, x.raw))
 
     def loop(self, limit: int, body: Callable, state: Sequence[Value], active: Value
              ) -> list[Value]:
@@ -210,13 +210,3 @@ class Formula(Nary):
         of = OnArrays(dtype, aval, self.operations)
         values = [Value(of, stretch(convert(x, dtype), aval.shape)) for x in xs]
         return [convert(type(self).formula(of, *values).raw, aval.dtype)]
-
-
-class FormulaOfLoops(Formula):
-    """A formula without partial derivatives that are formulas: they go through its operations."""
-
-    __slots__ = ()
-
-    def jvp(self, primals, tangents):
-        (out,), (tangent,) = jvp_flat(self.on_arrays, primals, tangents)
-        return out, tangent

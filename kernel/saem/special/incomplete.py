@@ -20,7 +20,7 @@ from saem.core.trace import bind
 from saem.ops.arithmetic import add, mul, neg, sub
 from saem.ops.linear import number_like
 from saem.ops.maths import exp, log, log1p
-from saem.special.formula import Formula, FormulaOfLoops
+from saem.special.formula import Formula
 from saem.special.functions import (
     digamma,
     digamma_in_double,
@@ -28,6 +28,7 @@ from saem.special.functions import (
     lgamma_in_double,
     no_derivative,
 )
+from saem.transform.jvp import jvp_flat
 
 STEPS = 2000
 FUNCTIONS = {"lgamma": lgamma_in_double, "digamma": digamma_in_double}
@@ -114,10 +115,14 @@ class GammaFormula(Formula):
     operations: ClassVar = {"lgamma": lgamma, "digamma": digamma}
 
 
-class Slope(GammaFormula, FormulaOfLoops):
+class Slope(GammaFormula):
     """A derivative by the parameter: its own derivatives go term by term through the loops."""
 
     __slots__ = ()
+
+    def jvp(self, primals, tangents):
+        (out,), (tangent,) = jvp_flat(self.on_arrays, primals, tangents)
+        return out, tangent
 
 
 @primitive("igamma")
