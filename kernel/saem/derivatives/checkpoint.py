@@ -20,6 +20,7 @@ from saem.compile import lowering
 from saem.core import axes, config, dtypes, errors, tree
 from saem.core.arguments import as_tuple, check_callable, check_outputs, name_of, wraps
 from saem.core.avals import ShapedArray, aval_of
+from saem.core.frames import boundary
 from saem.core.jaxpr import (
     ClosedJaxpr,
     Eqn,
@@ -416,6 +417,7 @@ def checkpoint(fun: Callable, *, prevent_cse: bool | Sequence[bool] = True,
     traced = table_of(fun, "checkpoint")
 
     @wraps(fun)
+    @boundary
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
         static = static_positions(numbers, len(args))
         fixed = {i: args[i] for i in static}

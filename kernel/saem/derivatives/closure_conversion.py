@@ -18,6 +18,7 @@ from typing import Any
 from saem.core import dtypes, errors, tree
 from saem.core.arguments import check_callable, name_of
 from saem.core.avals import ShapedArray, ShapeDtypeStruct, aval_of, is_array_like
+from saem.core.frames import boundary
 from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr, pick
 from saem.core.primitive import UndefinedPrimal, primitive
 from saem.core.trace import Tracer, bind, current, state
@@ -34,6 +35,7 @@ from saem.transform.staging import trace_flat
 from saem.transform.vmap import batch_jaxpr, fronted
 
 
+@boundary
 def closure_convert(fun: Callable, *example_args: Any) -> tuple[Callable, list[Any]]:
     """Return ``fun`` with its closure as further arguments, and the values of these.
 
@@ -137,6 +139,7 @@ def stands_for_array(x: Any) -> bool:
     return not is_array_like(x) and hasattr(x, "shape") and hasattr(x, "dtype")
 
 
+@boundary
 def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Sequence = ()) -> Callable:
     """Return the transpose of ``fun``, which must be linear, at arguments (or avals) like these.
 
@@ -249,6 +252,7 @@ class LinearCall(ProgramCall):
         return bind(LinearCall(program, backward, n), *fronted(xs, dims)), [0] * count
 
 
+@boundary
 def linear_call(fun: Callable, fun_transpose: Callable, residual_args: Any, linear_args: Any
                 ) -> Any:
     """Return ``fun(residual_args, linear_args)``, whose transpose is ``fun_transpose``.

@@ -18,6 +18,7 @@ from typing import Any
 from saem.core import errors, lazy, tree
 from saem.core.arguments import name_of
 from saem.core.avals import aval_of
+from saem.core.frames import boundary
 from saem.core.jaxpr import ClosedJaxpr, pick, with_nones
 from saem.core.primitive import UndefinedPrimal, primitive
 from saem.core.record import Record
@@ -94,6 +95,7 @@ class custom_jvp(RuledFunction):
 
         self.defjvp(jvp)
 
+    @boundary
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.jvp is None:
             raise AttributeError(

@@ -18,6 +18,7 @@ from saem.core import errors, tree
 from saem.core.arguments import name_of
 from saem.core.avals import ShapedArray, aval_of, is_array_like
 from saem.core.dtypes import PYTHON_SCALARS
+from saem.core.frames import boundary
 from saem.core.jaxpr import ClosedJaxpr, with_nones
 from saem.core.primitive import Primitive, UndefinedPrimal, absent, primitive
 from saem.core.record import Record
@@ -89,6 +90,7 @@ class custom_vjp(RuledFunction):
         self.symbolic_zeros = symbolic_zeros
         self.optimize_remat = optimize_remat
 
+    @boundary
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.fwd is None or self.bwd is None:
             raise AttributeError(

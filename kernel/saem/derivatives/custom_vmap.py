@@ -18,6 +18,7 @@ from typing import Any
 from saem.core import errors, tree
 from saem.core.arguments import name_of
 from saem.core.avals import aval_of
+from saem.core.frames import boundary
 from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr, pick
 from saem.core.primitive import absent, primitive
 from saem.core.record import Record
@@ -57,6 +58,7 @@ class custom_vmap:
         self.vmap_rule = vmap_rule
         return vmap_rule
 
+    @boundary
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.vmap_rule is None:
             raise AttributeError(

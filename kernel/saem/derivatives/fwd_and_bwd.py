@@ -11,10 +11,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from saem.core.arguments import positions
+from saem.core.frames import boundary
 from saem.jit.decorator import jit
 from saem.transform.derivatives import vjp
 
 
+@boundary
 def fwd_and_bwd(fun: Callable, argnums: int | Sequence[int], has_aux: bool = False,
                 jitted: bool = True) -> tuple[Callable, Callable]:
     """Return ``fwd(*args) -> (result, residuals)`` and ``bwd(residuals, ct)``, for ``argnums``.

@@ -21,6 +21,7 @@ from saem.core import errors, tree
 from saem.core import jaxpr as jaxpr_module
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.effects import in_order
+from saem.core.frames import boundary
 from saem.core.jaxpr import ClosedJaxpr, Var, eval_jaxpr, split_list
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive
 from saem.core.record import Record
@@ -101,6 +102,7 @@ class RootRule(Record, eq=False):
         return outs, [*moves, *nothing[self.size:]]
 
 
+@boundary
 def custom_root(f: Callable, initial_guess: Any, solve: Callable, tangent_solve: Callable,
                 has_aux: bool = False) -> Any:
     """Return a root of ``f``, found by ``solve(f, initial_guess)``.
@@ -268,6 +270,7 @@ def _difference(t: Any, s: Any) -> Any:
     return t if s is None else neg(s) if t is None else sub(t, s)
 
 
+@boundary
 def custom_linear_solve(matvec: Callable, b: Any, solve: Callable,
                         transpose_solve: Callable | None = None, symmetric: bool = False,
                         has_aux: bool = False) -> Any:

@@ -27,6 +27,7 @@ from saem import lax, tree
 from saem import numpy as jnp
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of, is_array_like
+from saem.core.frames import boundary
 from saem.core.jaxpr import merge, pick
 from saem.derivatives.closure_conversion import closure_convert
 from saem.derivatives.custom_vjp import custom_vjp
@@ -151,6 +152,7 @@ def optimal_step_size(last_step: Any, mean_error_ratio: Any, safety: float = 0.9
     return jnp.where(mean_error_ratio == 0, last_step * ifactor, last_step * factor)
 
 
+@boundary
 def odeint(func: Callable, y0: Any, t: Any, *args: Any, rtol: float = 1.4e-8, atol: float = 1.4e-8,
            mxstep: float = np.inf, hmax: float = np.inf) -> Any:
     """Return the states at times ``t`` that ``func(y, t, *args)``, their slope, makes of ``y0``.

@@ -24,6 +24,7 @@ from saem.compile.text import dense, element_type
 from saem.core import errors, tree
 from saem.core import jaxpr as jaxpr_module
 from saem.core.avals import aval_of
+from saem.core.frames import boundary
 from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr
 from saem.core.primitive import Primitive, absent, primitive
 from saem.core.trace import Tracer, bind
@@ -161,6 +162,7 @@ def composite(decomposition: Callable, name: str, version: int = 0) -> Callable:
     """
 
     @functools.wraps(decomposition)
+    @boundary
     def called(*args: Any, **kwargs: Any) -> Any:
         leaves, in_tree = tree.flatten(args)
         avals = [aval_of(x) for x in leaves]

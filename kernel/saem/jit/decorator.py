@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from saem import _jaxlib
+from saem.core.frames import boundary
 from saem.core.lazy import later
 from saem.jit.jitted import make_jit
 from saem.ops.constraints import refuse_devices
@@ -83,16 +84,19 @@ def jit(fun: Callable = _NOT_GIVEN, /, *, in_shardings: Any = None, out_sharding
     return make_jit(fun, **options)
 
 
+@boundary
 def _lower(fast: Any, *args: Any, **kwargs: Any) -> Lowered:
     """Return the StableHLO of a jitted function for these arguments."""
     return stages.trace_call(fast.info, args, kwargs).lower()
 
 
+@boundary
 def _trace(fast: Any, *args: Any, **kwargs: Any) -> Traced:
     """Return the program of a jitted function for these arguments."""
     return stages.trace_call(fast.info, args, kwargs)
 
 
+@boundary
 def _eval_shape(fast: Any, *args: Any, **kwargs: Any) -> Any:
     """Return the types of the results of a jitted function for these arguments."""
     return stages.trace_call(fast.info, args, kwargs).out_info

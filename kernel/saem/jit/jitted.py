@@ -24,7 +24,7 @@ from saem.compile.dispatch import Program
 from saem.compile.donation import warn_wasted
 from saem.compile.lowering import used_inputs
 from saem.compile.quick import SameRounding
-from saem.core import config, errors, source, tree
+from saem.core import config, errors, frames, source, tree
 from saem.core.arguments import (
     Bound,
     Parameters,
@@ -288,24 +288,28 @@ class Jitted:
 
     def __call__(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
         """Answer a call that C++ could not: (result, fast path or None, False)."""
-        if config.disable_jit.value and not self.library:
-            return self.fun(*args, **kwargs), None, False
-        if self.accepts is not None and not self.accepts(*args):
-            return NotImplemented, None, False
-        trace = state.trace
-        traced = trace is not eval_trace
-        if traced and self.library and is_outside(args, kwargs):
-            with current(eval_trace):
+        try:
+            if config.disable_jit.value and not self.library:
+                return self.fun(*args, **kwargs), None, False
+            if self.accepts is not None and not self.accepts(*args):
+                return NotImplemented, None, False
+            trace = state.trace
+            traced = trace is not eval_trace
+            if traced and self.library and is_outside(args, kwargs):
+                with current(eval_trace):
+                    return self.call_outside(self.bind_arguments(args, kwargs))
+            if self.inline and self.library and (
+                    self.inlines_in(trace) if traced else not config.shortcuts.value):
+                return self.fun(*with_arrays(args), **kwargs), None, False
+            if not traced:
                 return self.call_outside(self.bind_arguments(args, kwargs))
-        if self.inline and self.library and (
-                self.inlines_in(trace) if traced else not config.shortcuts.value):
-            return self.fun(*with_arrays(args), **kwargs), None, False
-        if not traced:
-            return self.call_outside(self.bind_arguments(args, kwargs))
-        bound = self.bind_arguments(args, kwargs)
-        if self.compiler_options:
-            self.refuse_options()
-        return self.call_inside(trace, bound), None, False
+            bound = self.bind_arguments(args, kwargs)
+            if self.compiler_options:
+                self.refuse_options()
+            return self.call_inside(trace, bound), None, False
+        except Exception as error:
+            frames.leave_out(error)
+            raise
 
     def inlines_in(self, trace: Trace) -> bool:
         """Return whether the interpreter ``trace`` is given the operations instead of the call.

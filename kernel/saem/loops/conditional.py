@@ -24,6 +24,7 @@ from saem.core import refs as core_refs
 from saem.core.arguments import described
 from saem.core.avals import ShapedArray, aval_of, is_array_like
 from saem.core.effects import DebugEffect
+from saem.core.frames import boundary
 from saem.core.jaxpr import ClosedJaxpr, Eqn, Var, eval_jaxpr, merge, pick
 from saem.core.primitive import primitive
 from saem.core.refs import is_ref, shifted
@@ -286,6 +287,7 @@ def _place(places: list[ShapedArray], mine: dict[int, Any], aval: ShapedArray) -
 _MISSING: Any = object()
 
 
+@boundary
 def cond(pred: Any, true_fun: Callable, false_fun: Callable, *operands: Any,
          operand: Any = _MISSING) -> Any:
     """Return ``true_fun(*operands)`` if the scalar ``pred`` is true, else ``false_fun(*operands)``.
@@ -342,6 +344,7 @@ def _check_pred(pred: Any) -> None:
             "jnp.where.")
 
 
+@boundary
 def switch(index: Any, branches: Sequence[Callable], *operands: Any,
            operand: Any = _MISSING) -> Any:
     """Return ``branches[index](*operands)``; an ``index`` out of range chooses the nearest branch.

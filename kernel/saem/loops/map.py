@@ -20,6 +20,7 @@ import numpy as np
 from saem.core import config, dtypes, errors, tree
 from saem.core.avals import aval_of
 from saem.core.dimensions import is_static
+from saem.core.frames import boundary
 from saem.core.trace import eval_trace, state
 from saem.jit.call import JitCall
 from saem.loops.carry import check_callable, run_at_once, trace_body
@@ -32,6 +33,7 @@ from saem.ops.slicing import slice as slice_
 from saem.transform.mapping import vmap
 
 
+@boundary
 def map_(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:
     """Return the stack of ``f(x)`` for each row ``x`` of ``xs``, in order.
 
@@ -79,6 +81,7 @@ def _rows(x: Any, start: int, stop: int) -> Any:
     return slice_(x, (start, *(0,) * (len(shape) - 1)), (stop, *shape[1:]))
 
 
+@boundary
 def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int = 0) -> Any:
     """Return all partial results of the associative ``fn`` along ``axis`` of ``elems``.
 

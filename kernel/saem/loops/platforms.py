@@ -18,6 +18,7 @@ import numpy as np
 
 from saem.core import errors
 from saem.core.avals import ShapedArray
+from saem.core.frames import boundary
 from saem.core.primitive import NOT_LINEAR, Primitive, primitive
 from saem.core.trace import bind
 from saem.loops.conditional import INDEX, Platforms, choose, platform_number
@@ -51,6 +52,7 @@ class PlatformIndex(Primitive):
         return bind(self), None
 
 
+@boundary
 def platform_dependent(*args: Any, default: Callable | None = None,
                        **per_platform: Callable) -> Any:
     """Return what the function for this platform (``cpu=f, gpu=g``) makes of ``args``.

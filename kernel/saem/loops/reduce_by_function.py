@@ -23,6 +23,7 @@ from saem.compile.lowering import lower_apart
 from saem.core import dtypes, errors, tree
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.dimensions import as_size
+from saem.core.frames import boundary
 from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr, evaluate, with_nones
 from saem.core.primitive import NOT_LINEAR, Primitive, primitive
 from saem.core.trace import Tracer, bind
@@ -383,6 +384,7 @@ def program_of(name: str, computation: Callable, structure: Any, starts: Sequenc
                        body.consts)
 
 
+@boundary
 def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], Any],
            dimensions: Sequence[int], out_sharding: Any = None) -> Any:
     """Return ``operands`` folded along ``dimensions`` by ``computation``, from ``init_values``.
@@ -444,6 +446,7 @@ def window_of(operand: ShapedArray, window_dimensions: Sequence[int],
     return dims, strides, pads, made["base_dilation"], made["window_dilation"]
 
 
+@boundary
 def reduce_window(operand: Any, init_value: Any, computation: Callable,
                   window_dimensions: Sequence[int], window_strides: Sequence[int] | None = None,
                   padding: str | Sequence[tuple[int, int]] = "VALID",

@@ -26,6 +26,7 @@ from saem.core import config, errors, tree
 from saem.core import jaxpr as jaxpr_module
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.dimensions import Dim
+from saem.core.frames import boundary
 from saem.core.jaxpr import (
     ClosedJaxpr,
     Eqn,
@@ -349,6 +350,7 @@ class Split(NamedTuple):
 # -- the function ----------------------------------------------------------------------------------
 
 
+@boundary
 def scan(f: Callable, init: Any, xs: Any = None, length: int | None = None, reverse: bool = False,
          unroll: int | bool = 1, _split_transpose: bool = False) -> Any:
     """Return ``(carry, ys)`` of ``carry, y = f(carry, x)`` for each row ``x`` of ``xs``, in order.

@@ -26,6 +26,7 @@ from saem.core import refs as core_refs
 from saem.core.avals import aval_of
 from saem.core.dimensions import Dim
 from saem.core.effects import TOKEN, in_order, is_ordered
+from saem.core.frames import boundary
 from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr, merge, pick, split_list
 from saem.core.primitive import primitive
 from saem.core.refs import is_ref, shifted
@@ -243,6 +244,7 @@ def asking_in_body(loop: While) -> ClosedJaxpr:
 # -- the functions ---------------------------------------------------------------------------------
 
 
+@boundary
 def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any) -> Any:
     """Return ``val`` after ``while cond_fun(val): val = body_fun(val)``, from ``init_val``.
 
@@ -310,6 +312,7 @@ def _check_condition(name: str, test: Body) -> None:
             advice="Compare, and reduce with jnp.all or jnp.any.")
 
 
+@boundary
 def fori_loop(lower: Any, upper: Any, body_fun: Callable, init_val: Any, *,
               unroll: int | bool | None = None) -> Any:
     """Return ``val`` after ``for i in range(lower, upper): val = body_fun(i, val)``.

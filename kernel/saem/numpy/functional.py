@@ -17,6 +17,7 @@ from typing import Any
 
 from saem.core import errors, tree
 from saem.core.avals import aval_of
+from saem.core.frames import boundary
 from saem.numpy.creation import asarray
 from saem.numpy.promote import broadcast_shapes, refuse_rank_promotion
 from saem.ops import shape
@@ -64,6 +65,7 @@ def vectorize(pyfunc: Callable, *, excluded: Collection[int | str] = frozenset()
     which = f"on vectorized function with {excluded=!r} and {signature=!r}"
 
     @functools.wraps(pyfunc)
+    @boundary
     def vectorized(*args: Any, **kwargs: Any) -> Any:
         cores = None if signature is None else parse_signature(signature)
         mapped_names = sorted(k for k in kwargs if k not in excluded)

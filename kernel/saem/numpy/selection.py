@@ -15,6 +15,7 @@ import numpy as np
 
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
+from saem.core.frames import boundary
 from saem.core.lazy import later
 from saem.core.trace import Tracer
 from saem.numpy.axes import refuse_out
@@ -78,6 +79,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: ArrayLik
     return out
 
 
+@boundary
 def piecewise(x: ArrayLike, condlist: Array | Sequence[ArrayLike], funclist: Sequence[Any],
               *args: Any, **kw: Any) -> Array:
     """Return at each place the value of the function of the last condition that is true there.

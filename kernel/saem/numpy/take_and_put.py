@@ -19,6 +19,7 @@ import numpy as np
 
 from saem.core import config, dtypes, errors
 from saem.core.avals import aval_of
+from saem.core.frames import boundary
 from saem.core.lazy import later
 from saem.core.trace import concrete_or_none
 from saem.jit.library import library_function
@@ -458,6 +459,7 @@ def _ravel_places(parts: Sequence[Any], sizes: tuple[int, ...], mode: str, order
 # -- functions of slices ---------------------------------------------------------------------------
 
 
+@boundary
 def apply_along_axis(func1d: Callable, axis: int, arr: ArrayLike, *args: Any,
                      **kwargs: Any) -> Array:
     """Return ``func1d`` applied to every vector of ``arr`` along ``axis``.

@@ -19,6 +19,7 @@ import numpy as np
 from saem.core import errors, tree
 from saem.core.arguments import wraps
 from saem.core.avals import aval_of
+from saem.core.frames import boundary
 from saem.core.record import Record
 from saem.core.trace import eval_trace, state
 from saem.jit.decorator import jit
@@ -62,6 +63,7 @@ def pmap(fun: Callable, axis_name: Any = None, *, in_axes: Any = 0, out_axes: An
                       donate_argnums, devices, backend, axis_size)
 
     @wraps(fun)
+    @boundary
     def pmap_f(*args: Any, **kwargs: Any) -> Any:
         return mapping.ready(args, kwargs)(*args, **kwargs)
 

@@ -20,6 +20,7 @@ from typing import Any
 from saem.core import axes, errors, tree
 from saem.core.avals import ShapedArray, aval_of, sums_of_spec
 from saem.core.axes import bound
+from saem.core.frames import boundary
 from saem.core.trace import bind
 from saem.core.varying import vma_of
 from saem.ops.collectives import PVary, VaryUnreducedCast
@@ -69,6 +70,7 @@ def shard_map(f: Any = None, /, *, out_specs: Any, in_specs: Any = Infer, mesh: 
                         f"type {type(f)}.")
 
     @functools.wraps(f)
+    @boundary
     def shard_map_f(*args: Any, **kwargs: Any) -> Any:
         site = Site(f, mesh, axis_names, check_vma)
         if kwargs:

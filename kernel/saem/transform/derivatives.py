@@ -19,6 +19,7 @@ import numpy as np
 from saem.core import dtypes, errors, tree
 from saem.core.arguments import check_callable, documented, positions, wraps
 from saem.core.avals import ShapedArray, aval_of
+from saem.core.frames import boundary
 from saem.core.hi_types import is_high
 from saem.core.refs import is_ref
 from saem.ops.convert import convert
@@ -75,6 +76,7 @@ def _flat_positional(fun: Callable, args: Sequence[Any], has_aux: bool
     return FlatFunction(fun, lambda xs: (in_tree.unflatten(xs), {}), has_aux), leaves, in_tree
 
 
+@boundary
 def jvp(fun: Callable, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False):
     """Return ``(fun(*primals), its tangent)``, and aux if ``has_aux``.
 
@@ -129,6 +131,7 @@ def _as_tangent(aval: ShapedArray, tangent: Any) -> Any:
     return tangent if as_weak else convert(tangent, aval.dtype, aval.weak_type)
 
 
+@boundary
 def linearize(fun: Callable, *primals: Any, has_aux: bool = False):
     """Return ``(fun(*primals), linear_map)``; the map takes tangents like primals.
 
@@ -149,6 +152,7 @@ def _linearize(flat: FlatFunction, xs: Sequence[Any]) -> tuple[list[Any], Linear
     return linearize_flat(flat, xs, [is_differentiable(aval_of(x)) for x in xs], flat.aux)
 
 
+@boundary
 def vjp(fun: Callable, *primals: Any, has_aux: bool = False, reduce_axes: Sequence = ()):
     """Return ``(fun(*primals), pullback)``; the pullback takes a cotangent like the output.
 
@@ -186,7 +190,7 @@ def value_and_grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: boo
     (Array(8., dtype=float32, weak_type=True), Array(12., dtype=float32, weak_type=True))
     """
     both = _value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
-    return documented(wraps(fun)(both), fun,
+    return documented(wraps(fun)(boundary(both)), fun,
                       f"Return {{0}} and its gradient with respect to argument {argnums}.")
 
 
@@ -249,6 +253,7 @@ def grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
     both = _value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
 
     @wraps(fun)
+    @boundary
     def grad_f(*args: Any, **kwargs: Any) -> Any:
         value, grads = both(*args, **kwargs)
         return (grads, value[1]) if has_aux else grads

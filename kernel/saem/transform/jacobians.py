@@ -19,6 +19,7 @@ from saem.core import dtypes, errors, tree
 from saem.core.arguments import check_callable, documented, positions, wraps
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.dimensions import is_static
+from saem.core.frames import boundary
 from saem.core.naming import called
 from saem.core.trace import bind
 from saem.ops.arithmetic import add
@@ -117,6 +118,7 @@ def jacfwd(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = Fals
     check_callable(fun)
 
     @wraps(fun)
+    @boundary
     def jacfun(*args: Any, **kwargs: Any) -> Any:
         partial, chosen = _chosen(fun, argnums, args, kwargs)
         leaves, in_tree = tree.flatten(chosen)
@@ -158,6 +160,7 @@ def jacrev(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = Fals
     check_callable(fun)
 
     @wraps(fun)
+    @boundary
     def jacfun(*args: Any, **kwargs: Any) -> Any:
         partial, chosen = _chosen(fun, argnums, args, kwargs)
         for x in tree.leaves(chosen):

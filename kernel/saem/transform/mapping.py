@@ -16,6 +16,7 @@ from saem.core import dtypes, errors, sharded, tree
 from saem.core.arguments import Parameters, check_callable, documented, wraps
 from saem.core.avals import Seen, aval_of
 from saem.core.axes import Axis
+from saem.core.frames import boundary
 from saem.ops.convert import convert
 from saem.ops.linear import reduce_sum
 from saem.transform.derivatives import FlatFunction, as_array
@@ -75,6 +76,7 @@ def vmap(fun: Callable, in_axes: int | Sequence[Any] | None = 0, out_axes: Any =
     named = axis_name is not None or spmd_axis_name is not None
 
     @wraps(fun)
+    @boundary
     def vmap_f(*args: Any, **kwargs: Any) -> Any:
         if vmappables:
             args, kwargs = boxed((args, kwargs))

@@ -30,6 +30,7 @@ from saem.core.arguments import (
 )
 from saem.core.avals import ShapedArray, ShapeDtypeStruct
 from saem.core.events import FunctionRef, bus
+from saem.core.frames import boundary
 from saem.core.hi_types import as_type, is_high
 from saem.core.jaxpr import ClosedJaxpr, Origin
 from saem.core.kept import Kept
@@ -142,6 +143,7 @@ def make_jaxpr(fun: Callable, static_argnums: int | Iterable[int] = (),
     named = [axes.Axis(name, size) for name, size in axis_env or ()]
 
     @functools.wraps(fun)
+    @boundary
     def make_jaxpr_f(*args: Any, **kwargs: Any) -> Any:
         with axes.bound(*named):
             closed, out_tree = trace_function(fun, args, kwargs, numbers)
@@ -163,6 +165,7 @@ def _struct(aval: Any) -> Any:
                             sharding=sharding_of(aval))
 
 
+@boundary
 def eval_shape(fun: Callable, *args: Any, **kwargs: Any) -> Any:
     """Return the result of ``fun`` with a ShapeDtypeStruct for each array, computing nothing.
 

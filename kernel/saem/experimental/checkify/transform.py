@@ -28,6 +28,7 @@ from saem.core import errors, tree
 from saem.core.arguments import name_of
 from saem.core.avals import ShapedArray, aval_functions, aval_of
 from saem.core.axes import Axis
+from saem.core.frames import boundary
 from saem.core.jaxpr import ClosedJaxpr, Eqn, eval_jaxpr, interpret, once_per_program, split_list
 from saem.core.primitive import Primitive
 from saem.core.trace import at_source, bind
@@ -341,6 +342,7 @@ def checkify(f: Callable[..., Any], errors: Iterable[ErrorCategory] = user_check
     """
     wanted = frozenset(errors)
 
+    @boundary
     def checked_fun(*args: Any, **kwargs: Any) -> tuple[Error, Any]:
         out_trees: list[Any] = []
 

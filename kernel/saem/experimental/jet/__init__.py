@@ -12,12 +12,14 @@ from typing import Any
 
 from saem.core import errors, tree
 from saem.core.avals import aval_of, is_array_like
+from saem.core.frames import boundary
 from saem.experimental.jet.taylor import all_terms, factorials, has_tangent, jet_flat, scaled
 from saem.ops.convert import convert_element_type
 from saem.ops.linear import broadcast_in_dim, zeros_of
 from saem.transform.derivatives import as_array
 
 
+@boundary
 def jet(fun: Callable[..., Any], primals: Sequence[Any], series: Sequence[Sequence[Any]],
         factorial_scaled: bool = True, **_: Any) -> tuple[Any, Any]:
     """Return ``fun`` of power series, as its value and the terms of the series that come out.

@@ -22,6 +22,7 @@ import saem.numpy as jnp
 from saem import lax
 from saem.core import lazy, tree
 from saem.core.avals import ShapeDtypeStruct
+from saem.core.frames import boundary
 from saem.core.handles import UserOperation
 from saem.core.jaxpr import ClosedJaxpr, Eqn, interpret
 from saem.core.primitive import Primitive
@@ -98,6 +99,7 @@ def sparsify(f: Callable, use_tracer: bool = False) -> Callable:
     """
 
     @functools.wraps(f)
+    @boundary
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         leaves, treedef = tree.flatten((args, kwargs), is_leaf=is_sparse)
         values = _apart([_as_bcoo(x) for x in leaves])
