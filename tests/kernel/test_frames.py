@@ -29,6 +29,10 @@ def user(*xs):
     return fails(*xs)
 
 
+def of_one(x):
+    return x
+
+
 def caught(call):
     try:
         call()
@@ -124,6 +128,18 @@ def test_an_error_of_the_engine_names_its_line_and_has_no_frames():
         assert set(names(error)) == {"caught", "<lambda>"}, error
         assert error.__notes__ == [frames.NOTE]
     assert names(caught(lambda: jnp.dot(X, jnp.ones(4)))) == ["caught", "<lambda>"]
+
+
+@pytest.mark.parametrize("call", [
+    "jax.jit(of_one)(1., 2.)", "jax.jit(of_one)()", "jax.jit(of_one)(y=1.)",
+    "jax.grad(of_one)(1., 2.)", "jax.vmap(of_one)(X, X)", "lax.scan(of_one, 0., X)",
+    "lax.cond(True, of_one, of_one)", "jax.jvp(of_one, (1., 2.), (1., 2.))",
+    "lax.fori_loop(0, 3, of_one, 0.)",
+])
+def test_that_a_function_takes_other_arguments_is_the_users_error(jax_oracle, call):
+    own = eval(f"frames_left(lambda: {call})", globals())
+    assert own == ["caught", "<lambda>"]
+    assert own == jax_oracle.run(source_of(f"frames_left(lambda: {call})", __name__)).value
 
 
 def test_an_error_that_python_raised_inside_the_engine_keeps_its_frames(monkeypatch):

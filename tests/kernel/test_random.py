@@ -60,7 +60,11 @@ CONTINUOUS = [
 ] + [
     "R.normal(k)", "R.uniform(k)", "R.uniform(k, 3)", "R.normal(k, (3,), 'complex64')",
     "R.uniform(k, (2,), minval=np.float32([0, 1]), maxval=5)",
-    "R.uniform(k, (3, 2), minval=1, maxval=np.float32([2, 3]))", "R.normal(k, (1000,))",
+    "R.uniform(k, (3, 2), minval=1, maxval=np.float32([2, 3]))",
+    "R.uniform(k, (), minval=np.zeros(1), maxval=np.float32([2]))",
+    "R.uniform(k, minval=np.zeros((1, 1)))", "R.uniform(k, (), 'float16', maxval=np.ones(1, int))",
+    "jax.vmap(lambda a: R.uniform(k, maxval=a))(np.float32([[1], [2]]))",
+    "R.normal(k, (1000,))",
 ]
 INTEGERS = [
     f"R.randint(k, (3,), {bounds}, '{dtype}')"

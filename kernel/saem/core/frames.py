@@ -15,6 +15,7 @@ from __future__ import annotations
 import builtins
 import functools
 import opcode
+import re
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any, TypeVar, cast
@@ -24,6 +25,8 @@ from saem.core import config, errors, source
 F = TypeVar("F", bound=Callable)
 
 RAISE = opcode.opmap["RAISE_VARARGS"]
+# How Python begins to say that a call does not fit a function's parameters.
+ARGUMENTS = re.compile(r"\S+\(\) (takes|missing|got) ")
 NOTE = """--------------------
 Frames inside Saem were left out. JAX_TRACEBACK_FILTERING=off shows them."""
 
@@ -116,8 +119,13 @@ def shortened(error: BaseException, trace: TracebackType | None, known: bool = F
 
 
 def was_foreseen(error: BaseException, frame: TracebackType) -> bool:
-    """Return whether ``frame`` of the engine raised ``error`` by ``raise``, or XLA did."""
+    """Return whether an error that began in ``frame``, of the engine, explains itself.
+
+    The engine raised it by ``raise``, or XLA did, or a user's function takes other arguments.
+    """
     if isinstance(error, errors.Explained | errors.JaxRuntimeError):
+        return True
+    if isinstance(error, TypeError) and ARGUMENTS.match(str(error)):
         return True
     raised = frame.tb_frame.f_code.co_code[frame.tb_lasti] == RAISE
     return raised and not isinstance(error, AssertionError)

@@ -10,6 +10,7 @@ Invariant: same key, shape and dtype give the numbers of JAX, bit for bit (test_
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -100,9 +101,11 @@ def _uniform(key, shape, dtype, low, high):
 
 def uniform(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None,
             minval: ArrayLike = 0.0, maxval: ArrayLike = 1.0, *, out_sharding: Any = None) -> Array:
-    """Return floats uniform over [minval, maxval).
+    """Return floats uniform over [minval, maxval), bounds that broadcast to ``shape``.
 
-    Raises: ValueError for a dtype that is not float.
+    One number (of shape ()) may have bounds of one element, and has the shape of ``minval``.
+
+    Raises: ValueError for a dtype that is not float, and for bounds that do not broadcast.
 
     >>> jax.random.uniform(jax.random.key(0), (3,))
     Array([0.947667  , 0.9785799 , 0.33229148], dtype=float32)
@@ -113,6 +116,10 @@ def uniform(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None,
     used(key)
     if type(minval) is float and type(maxval) is float and minval == 0.0 and maxval == 1.0:
         return _standard(key, shape, dtype)
+    of_bounds = {aval_of(x).shape for x in (minval, maxval)} - {()}
+    if not shape and len(of_bounds) == 1 and math.prod(*of_bounds) == 1:
+        drawn = _uniform(key, (), dtype, *(lax.reshape(x, ()) for x in (minval, maxval)))
+        return lax.reshape(drawn, aval_of(minval).shape)
     joined_shape("uniform", shape, minval, maxval)
     return _uniform(key, shape, dtype, minval, maxval)
 
