@@ -8,6 +8,8 @@ Invariant: every expected answer comes from JAX (``explicit.py``), but where a t
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from explicit import agree
@@ -118,6 +120,52 @@ GROUPS = {
         "lax.dynamic_update_slice(x, jnp.ones((8, 4)), (0, 0))",
         "t(lax.dynamic_index_in_dim(xc, 0, 0), lax.dynamic_slice_in_dim(xc, 0, 2, 0))",
     ],
+    "systems of equations": [
+        f"V(lax.linalg.triangular_solve(A({a}), A({b}), lower=True{how}))" for a, b, how in [
+            ("(4, 4)", "(4, 2), None, 'y'", ", left_side=True"),
+            ("(4, 4), 'x'", "(4, 2), None, 'y'", ", left_side=True"),
+            ("(4, 4), None, 'x'", "(4, 2), None, 'y'", ", left_side=True, transpose_a=True"),
+            ("(4, 4)", "(8, 4), 'x'", ""), ("(4, 4), 'y'", "(8, 4), 'x'", ", transpose_a=True"),
+            ("(4, 4), None, 'y'", "(8, 4), 'x'", ""),
+            ("(4, 4), None, 'x'", "(4, 2), None, 'y'", ", left_side=True"),
+            ("(4, 4)", "(4, 2), 'x'", ", left_side=True"), ("(4, 4)", "(8, 4), None, 'y'", ""),
+            ("(4, 4), 'x'", "(8, 4), None, 'y'", ""),
+            ("(4, 4), 'x'", "(4, 4), 'y'", ", left_side=True"),
+            ("(4, 4, 4)", "(4, 4, 2), 'x', None, 'y'", ", left_side=True"),
+            ("(4, 4, 4), 'x'", "(4, 4, 2), 'x', None, 'y'", ", left_side=True")]] + [
+        "V(jax.grad(lambda b: lax.linalg.triangular_solve(A((4, 4)), b, lower=True).sum())(xr))",
+        "V(jnp.linalg.solve(A((4, 4)) + jnp.eye(4), A((4, 2), None, 'y')))",
+        "V(jax.scipy.linalg.cho_solve((A((4, 4)), True), A((4, 2), None, 'y')))",
+        "S(lax.linalg.tridiagonal_solve(v, v, v, A((8, 2))))",
+        "V(lax.linalg.tridiagonal_solve(A((8,)), A((8,)) + 9, A((8,)), A((8, 2))))",
+        "S(lax.linalg.tridiagonal_solve(A((8,)), A((8,)), A((8,)), A((8, 2), 'x')))",
+        "S(lax.linalg.householder_product(A((8, 4)), A((4,), 'x')))",
+        "S(lax.linalg.ormqr(A((8, 4)), A((4,)), A((8, 4))))",
+        "S(lax.linalg.ormqr(A((8, 4)), A((4,)), xr))",
+        "S(lax.linalg.symmetric_product(rep, A((8, 8), 'x')))",
+        "S(lax.linalg.symmetric_product(rep, A((8, 8))))"],
+    "choices are broadcast to where their operands are": [
+        f"T(lambda c, a: {op}, {c}, {a})" for op in (
+            "jnp.where(c > 1, a, 0.)", "jnp.where(c > 1, 0., a)", "jnp.select([c > 1], [a], 2.)",
+            "jnp.where(c > 1, a[0], 0.)", "jnp.sum(c, 0, where=a > 1)", "jnp.where(c > 1, a, c)",
+            "jax.nn.logsumexp(c, b=a, axis=1)", "jnp.max(c, initial=0, where=a > 1)",
+            "jax.scipy.special.kl_div(c, a)", "jnp.broadcast_arrays(c, a, 1.)")
+        for c, a in itertools.product(("x", "xr", "xc", "rep"), ("xr", "xc", "rep"))] + [
+        "V(jnp.where(xr > 3, xc, 0.), jnp.select([xc > 3], [xr], rep[0]))",
+        "V(jnp.sum(xc, where=xr > 4))",
+        "V(jax.grad(lambda c, a: jnp.where(c > 3, a * c, 1.).sum(), (0, 1))(xr, xc))"],
+    "products of stacks": [
+        f"T(lambda a, b: lax.dot_general(a, b, (((2,), (2,)), ((0,), (0,)))), {a}, {b})"
+        for a, b in itertools.product(("D((4, 2, 3))", "D((4, 2, 3), 'x')",
+                                       "D((4, 2, 3), None, 'y')", "D((4, 2, 3), 'x', 'y')"),
+                                      repeat=2)] + [
+        "V(jnp.einsum('bij,bkj->bik', A((4, 2, 3)), A((4, 2, 3), 'x', 'y')))"],
+    "convolutions of vectors": [f"V(jnp.{f}({a}, {b}, '{mode}'))" for f, mode, (a, b) in
+        itertools.product(("convolve", "correlate"), ("same", "full", "valid"), (
+            ("v", "A((3,))"), ("A((8,))", "A((2,), 'y')"), ("A((3,))", "v"), ("v", "v")))],
+    "strided slices": [
+        "T(lambda a: a[::2], D((8, 4), 'x'))", "V(jax.grad(lambda a: a[::2].sum())(xr))",
+        "V(jax.grad(lambda a: a[:, 1::2].sum())(x))"],
     "formulas": [
         "t(lax.igamma(v, v), lax.igammac(v, v + 1), lax.igamma_grad_a(v, v), lax.bessel_i0e(x))",
         "t(lax.random_gamma_grad(x, x), jax.random.gamma(jax.random.key(0), 1.5, (4,)))",

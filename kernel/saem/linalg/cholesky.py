@@ -39,7 +39,6 @@ from saem.linalg.custom_calls import (
 from saem.linalg.families import MatrixOperation, NoDerivative, each_matrix, weak_as_operands
 from saem.linalg.triangular import TriangularSolve
 from saem.loops.while_loop import fori_loop
-from saem.ops import sharding_rules
 from saem.ops.arithmetic import add, div, mul, sub
 from saem.ops.compare import eq
 from saem.ops.dynamic_slicing import dynamic_index_in_dim, dynamic_update_index_in_dim
@@ -56,8 +55,6 @@ from saem.typing import Array, ArrayLike
 @primitive("cholesky")
 class Cholesky(MatrixOperation):
     """The lower triangular L with x = L Lᴴ."""
-
-    shard_results = sharding_rules.decomposition
 
     @weak_as_operands
     def typing(self, x):

@@ -56,7 +56,6 @@ from saem.linalg.families import (
     weak_as_operands,
 )
 from saem.linalg.lu import solve
-from saem.ops import sharding_rules
 from saem.ops.arithmetic import add, div, mul, sub
 from saem.ops.convert import convert_element_type
 from saem.ops.linear import reduce_sum
@@ -92,8 +91,6 @@ class Eigh(MatrixOperation):
 
     multiple_results = True
     renamed: ClassVar[dict[str, str]] = {"lower": "lower_half"}
-
-    shard_results = sharding_rules.decomposition
 
     @weak_as_operands
     def typing(self, x):
@@ -197,8 +194,6 @@ class Eig(MatrixOperation):
     implementation: EigImplementation | None = None
 
     multiple_results = True
-
-    shard_results = sharding_rules.decomposition
 
     @weak_as_operands
     def typing(self, x):

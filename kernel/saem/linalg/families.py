@@ -19,6 +19,7 @@ from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.primitive import NOT_LINEAR, Primitive
 from saem.core.trace import bind
+from saem.ops import sharding_rules
 from saem.ops.linear import stacked
 
 
@@ -29,6 +30,7 @@ class MatrixOperation(Primitive):
     folds_many = True
     takes_matrices = True
     cores: ClassVar[tuple[int, ...]] = (2,)
+    shard_results = sharding_rules.decomposition
     # Whether complex numbers are accepted.
     complex_too: ClassVar[bool] = True
 

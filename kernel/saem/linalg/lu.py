@@ -44,7 +44,6 @@ from saem.linalg.custom_calls import (
 )
 from saem.linalg.families import MatrixOperation, each_matrix, weak_as_operands
 from saem.linalg.triangular import TriangularSolve
-from saem.ops import sharding_rules
 from saem.ops.arithmetic import add
 from saem.ops.linear import broadcast_in_dim
 from saem.typing import Array, ArrayLike
@@ -58,8 +57,6 @@ class Lu(MatrixOperation):
     """
 
     multiple_results = True
-
-    shard_results = sharding_rules.decomposition
 
     @weak_as_operands
     def typing(self, x):
@@ -194,8 +191,6 @@ class LuPivotsToPermutation(MatrixOperation):
     permutation_size: int
 
     cores = (1,)
-
-    shard_results = sharding_rules.decomposition
 
     def typing(self, pivots):
         if not dtypes.is_integer(pivots.dtype) or pivots.dtype != I32:

@@ -49,7 +49,6 @@ from saem.linalg.custom_calls import (
 )
 from saem.linalg.families import MatrixOperation, NoDerivative, each_matrix, weak_as_operands
 from saem.linalg.triangular import TriangularSolve
-from saem.ops import sharding_rules
 from saem.ops.arithmetic import add, neg, sub
 from saem.ops.linear import broadcast_in_dim
 from saem.ops.numbers import complex as complex_
@@ -108,8 +107,6 @@ class Factorization(NoDerivative):
 class Geqrf(Factorization):
     """The reflections of the QR decomposition: packed matrix (m, n), factors (k,)."""
 
-    shard_results = sharding_rules.decomposition
-
     @weak_as_operands
     def typing(self, x):
         return [ShapedArray(x.shape, x.dtype), self.factors(x)]
@@ -154,8 +151,6 @@ class HouseholderProduct(NoDerivative):
     """The first columns (m, n) of the product of reflections: packed (m, n), factors (k,)."""
 
     cores = (2, 1)
-
-    shard_results = sharding_rules.decomposition
 
     @weak_as_operands
     def typing(self, a, taus):
@@ -307,8 +302,6 @@ class Qr(MatrixOperation):
     use_magma: bool | None = None
 
     multiple_results = True
-
-    shard_results = sharding_rules.decomposition
 
     @weak_as_operands
     def typing(self, x):

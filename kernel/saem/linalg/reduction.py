@@ -31,7 +31,6 @@ from saem.linalg.custom_calls import (
 )
 from saem.linalg.families import NoDerivative, each_matrix, weak_as_operands
 from saem.linalg.qr import reflector
-from saem.ops import sharding_rules
 from saem.typing import ArrayLike
 
 
@@ -40,8 +39,6 @@ class Hessenberg(NoDerivative):
     """H with the vectors of its reflections below it (n, n), and their factors (n - 1,)."""
 
     multiple_results = True
-
-    shard_results = sharding_rules.decomposition
 
     @weak_as_operands
     def typing(self, x):
@@ -90,8 +87,6 @@ class Schur(NoDerivative):
     select_callable: Callable | None = None
 
     multiple_results = True
-
-    shard_results = sharding_rules.decomposition
 
     @weak_as_operands
     def typing(self, x):

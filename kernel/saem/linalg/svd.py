@@ -53,7 +53,6 @@ from saem.linalg.families import (
     refuse_part,
     weak_as_operands,
 )
-from saem.ops import sharding_rules
 from saem.ops.arithmetic import add, div, mul, sub
 from saem.ops.convert import convert_element_type
 from saem.ops.numbers import real
@@ -90,8 +89,6 @@ class Svd(MatrixOperation):
     algorithm: SvdAlgorithm | None = None
 
     multiple_results = True
-
-    shard_results = sharding_rules.decomposition
 
     @weak_as_operands
     def typing(self, x):

@@ -42,7 +42,7 @@ class TriangularSolve(MatrixOperation):
     cores = (2, 2)
     renamed: ClassVar[dict[str, str]] = {"lower": "lower_half"}
 
-    shard_results = sharding_rules.decomposition
+    shard_results = sharding_rules.triangular_solve
 
     @weak_as_operands
     def typing(self, a, b):

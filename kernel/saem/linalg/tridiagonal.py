@@ -39,7 +39,6 @@ from saem.linalg.families import (
 )
 from saem.linalg.qr import reflector
 from saem.loops.scan import scan
-from saem.ops import sharding_rules
 from saem.ops.arithmetic import neg
 from saem.ops.linear import add_cotangents, moveaxis, zeros_of
 from saem.ops.shape import concatenate, expand_dims, full
@@ -57,8 +56,6 @@ class Tridiagonal(NoDerivative):
 
     multiple_results = True
     renamed: ClassVar[dict[str, str]] = {"lower": "lower_half"}
-
-    shard_results = sharding_rules.decomposition
 
     @weak_as_operands
     def typing(self, x):
@@ -120,8 +117,6 @@ class TridiagonalSolve(MatrixOperation):
     perturb_singular: bool = False
 
     cores = (1, 1, 1, 2)
-
-    shard_results = sharding_rules.decomposition
 
     @weak_as_operands
     def typing(self, dl, d, du, b):

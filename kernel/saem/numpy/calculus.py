@@ -18,6 +18,7 @@ import numpy as np
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
 from saem.core.dimensions import larger, smaller
+from saem.core.lazy import later
 from saem.jit.library import library_function
 from saem.numpy import reductions
 from saem.numpy.arithmetic import remainder
@@ -44,6 +45,8 @@ from saem.ops.convert import convert
 from saem.ops.linear import broadcast_in_dim, permute
 from saem.ops.shape import canonical_axis
 from saem.typing import Array, ArrayLike, DTypeLike
+
+convolutions: Any = later("saem.signal.convolve")
 
 # -- differences -----------------------------------------------------------------------------------
 
@@ -313,20 +316,16 @@ def _sliding(name: str, a: Any, v: Any, mode: str, precision: Any, preferred: An
             errors.ArgumentError, f"{name}.C2",
             f"{name}: inputs cannot be empty, got shapes {a.shape} and {v.shape}.",
             advice="Check x.size first.")
-    n, m = a.shape[0], v.shape[0]
+    m = v.shape[0]
     margins = {"full": (m - 1, m - 1), "same": (m // 2, m - m // 2 - 1), "valid": (0, 0)}
     if mode not in margins:
         raise errors.explained(errors.ArgumentError, f"{name}.mode",
                                "mode must be one of ['full', 'same', 'valid']",
                                advice=f"Got {mode!r}.")
-    before, after = margins[mode]
-    wide = slicing.pad(a, weakly_like(a, 0), ((before, after, 0),))
-    count = n + before + after - m + 1
-    rows = shape.broadcasted_iota(np.dtype("int32"), (count, m), 0)
-    columns = shape.broadcasted_iota(np.dtype("int32"), (count, m), 1)
-    windows = getitem(wide, ops.add(rows, columns), mode="promise_in_bounds",
-                      wrap_negative_indices=False)
-    return dot(windows, v, precision=precision, preferred_element_type=preferred)
+    out = convolutions.conv_general_dilated(
+        shape.expand_dims(a, (0, 1)), shape.expand_dims(v, (0, 1)), (1,), (margins[mode],),
+        precision=precision, preferred_element_type=preferred)
+    return shape.squeeze(out, (0, 1))
 
 
 @library_function(static_argnames=("mode", "precision", "preferred_element_type"), whole=True)

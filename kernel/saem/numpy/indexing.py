@@ -233,9 +233,11 @@ def start_of(kind: str, token: Any, value: Any, n: int, dtype: np.dtype) -> Any:
 def strided_part(x: Any, starts: Sequence[Any], extents: Sequence[int], strides: Sequence[int],
         dynamic: bool, dtype: np.dtype) -> Any:
     """Return every ``strides``-th element of the part of ``extents`` that begins at ``starts``."""
-    shape = aval_of(x).shape
+    aval = aval_of(x)
+    shape = aval.shape
     steps = tuple(strides) if any(s != 1 for s in strides) else None
-    if not dynamic and all(type(s) is int for s in starts):
+    # On Explicit axes a part must divide among devices: of a slice that is the result alone.
+    if (not dynamic or aval.explicit is not None) and all(type(s) is int for s in starts):
         limits = tuple([s + e for s, e in zip(starts, extents)])
         if limits == shape and not any(starts) and steps is None:
             return x

@@ -18,8 +18,17 @@ from typing import Any
 import numpy as np
 
 from saem.core import config, dtypes, errors, promotion
-from saem.core.avals import Seen, aval_functions, aval_of, is_array_like, own_aval
+from saem.core.avals import (
+    NO_SUMS,
+    Seen,
+    aval_functions,
+    aval_of,
+    is_array_like,
+    own_aval,
+    with_entries,
+)
 from saem.core.dimensions import Dim
+from saem.core.sharded import ShardingTypeError, entries_of
 from saem.core.trace import bind
 from saem.ops.convert import cast, convert, warn_of_imaginary_part
 from saem.ops.linear import BroadcastInDim
@@ -272,13 +281,44 @@ def check_broadcast(tag: str, aval: Any, shape: tuple[int, ...]) -> None:
 
 
 def broadcast_together(*args: Any) -> list[Any]:
-    """Return ``args`` all broadcast to the shape in which they meet."""
-    shape = broadcast_shapes(*[aval_of(x).shape for x in args])
-    sharding = None
-    if Seen.placements:  # a value that is stretched is sharded as one that is not
-        sharding = next((a.explicit for a in map(aval_of, args) if a.shape == shape
-                         and a.explicit is not None), None)
-    return [broadcast_to(x, shape, sharding) for x in args]
+    """Return ``args`` all broadcast to the shape in which they meet, and the sharding, if need be.
+
+    Raises: ValueError for shapes that do not broadcast, ShardingTypeError for such shardings.
+    """
+    avals = [aval_of(x) for x in args]
+    shape = broadcast_shapes(*[a.shape for a in avals])
+    if not Seen.placements or all(a.shape == shape for a in avals):
+        return [broadcast_to(x, shape) for x in args]
+    entries, sharding = _joined_sharding(avals, shape)
+    return [x if a.shape == shape and entries_of(a) == entries else bind(BroadcastInDim(
+        shape, tuple(range(len(shape) - len(a.shape), len(shape))), sharding), x)
+        for x, a in zip(args, avals)]
+
+
+def _joined_sharding(avals: Sequence[Any], shape: tuple[int, ...]) -> tuple[tuple, Any]:
+    """Return along what values are sharded that are broadcast to ``shape``, and the sharding.
+
+    Each axis as one of them has it, and sums as those that have them.
+    """
+    entries: list[Any] = [None] * len(shape)
+    like, sums = None, NO_SUMS
+    for aval in avals:
+        sums = sums if sums.any else aval.sums
+        if aval.explicit is None:
+            continue
+        like = aval.explicit
+        start = len(shape) - len(aval.shape)
+        for axis, entry in enumerate(entries_of(aval), start):
+            if entry is None:
+                continue
+            if entries[axis] not in (None, entry):
+                raise errors.explained(
+                    ShardingTypeError, "broadcast.S1",
+                    "broadcast_shardings got incompatible shardings for broadcasting: "
+                    f"{', '.join(str(entries_of(a)) for a in avals)}.",
+                    advice="Reshard one of them as the other is: jax.reshard(x, P(...)).")
+            entries[axis] = entry
+    return tuple(entries), like and with_entries(like, entries, len(shape), sums)
 
 
 def if_else(condition: Any, yes: Any, no: Any) -> Any:

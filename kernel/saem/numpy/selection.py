@@ -72,10 +72,10 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: ArrayLik
     check_arraylike("select", *condlist, *choicelist, default)
     conditions = [truth(as_value(c)) for c in condlist]
     *choices, out = promote_dtypes(*[as_value(c) for c in (*choicelist, default)])
-    target = broadcast_shapes(*[aval_of(x).shape for x in (*conditions, *choices, out)])
-    out = broadcast_to(out, target)
-    for condition, choice in zip(reversed(conditions), reversed(choices)):
-        out = if_else(broadcast_to(condition, target), broadcast_to(choice, target), out)
+    out, *stretched = broadcast_together(out, *conditions, *choices)
+    count = len(conditions)
+    for condition, choice in zip(reversed(stretched[:count]), reversed(stretched[count:])):
+        out = if_else(condition, choice, out)
     return out
 
 

@@ -346,20 +346,18 @@ def approx_top_k(self: Any, case: Case) -> Any:
 
 
 def dot_general(self: Any, case: Case) -> Any:
-    """Batch and free axes as in the operands; axes that are summed over may not be sharded."""
+    """Free axes as in the operands, batch axes as in the left one; summed axes are whole."""
     (x, y), prim = case.specs[:2], self
     (xc, yc), (xb, yb) = prim.dimension_numbers
     _, left, right = prim.axes(len(x), len(y))
     if prim.out_sharding is not None:
         return wanted_or(case, (), "out_sharding")
-    shared = []
     for a, b in zip(xb, yb):
         if None not in (x[a], y[b]) and x[a] != y[b]:
             raise case.refuse(
                 1, "dot_general requires lhs batch dimensions and rhs batch dimensions to have the "
                 f"consistent sharding, got {tuple(x[i] for i in xb)} and "
                 f"{tuple(y[i] for i in yb)}.", "Reshard one of them.")
-        shared.append(x[a] if x[a] is not None else y[b])
     one, other = tuple(x[i] for i in xc), tuple(y[i] for i in yc)
     for a, b in zip(one, other):
         if None not in (a, b) and a != b:
@@ -372,7 +370,7 @@ def dot_general(self: Any, case: Case) -> Any:
                 "be sharded. Please specify the output sharding via the `out_sharding` parameter. "
                 f"Got lhs_contracting_spec={one} and rhs_contracting_spec={other}",
                 "For example jnp.matmul(x, y, out_sharding=P(...)).")
-    return (*shared, *(x[i] for i in left), *(y[i] for i in right))
+    return (*(x[i] for i in (*xb, *left)), *(y[i] for i in right))
 
 
 def ragged_dot(self: Any, case: Case) -> Any:
@@ -394,10 +392,10 @@ def convolution(self: Any, case: Case) -> Any:
             1, "Please specify the output sharding via `out_sharding` parameter of "
             f"`conv_general_dilated`: {', '.join(a.str_short(True) for a in case.avals)}.",
             "Keep the kernel and the features of the left operand whole, or say out_sharding=.")
-    entries: list[Any] = [None] * len(case.outs[0].shape)
-    for axis, place in zip(numbers.lhs_spec, numbers.out_spec):
-        entries[place] = lhs[axis]
-    return tuple(entries)
+    out = case.outs[0].shape
+    place = dict(zip(numbers.lhs_spec, numbers.out_spec))  # of an axis of lhs, in the result
+    found = part_of(case, self.name, [out[place[axis]] for axis in range(len(out))], lhs)
+    return tuple([found[axis] for axis in sorted(place, key=lambda axis: place[axis])])
 
 
 def fft(self: Any, case: Case) -> Any:
@@ -405,21 +403,47 @@ def fft(self: Any, case: Case) -> Any:
     return case.specs[0]
 
 
-def on_batch(case: Case, inner: int) -> list[Entries]:
-    """Return entries where the last ``inner`` axes of the first operand are worked on whole."""
-    spec = case.specs[0]
-    keep = len(spec) - inner
-    if any(e is not None for e in spec[keep:]):
-        raise case.refuse(
-            1, f"Input 0 to {case.prim.name} must be unsharded on non-batch dimensions, but got "
-            f"{case.shown(0).spec}.", "Reshard the operand so that these axes are not sharded.")
-    return [(*spec[:keep], *(None,) * (len(out.shape) - keep)) for out in case.outs]
+def leading(case: Case, cores: Sequence[int]) -> Entries:
+    """Return the entries of the leading axes of matrices, which all operands share.
+
+    ``cores`` has the number of last axes of each operand.
+    """
+    found = [spec[:len(spec) - core] for spec, core in zip(case.specs, cores)]
+    for first, other in itertools.pairwise(found):
+        if first != other:
+            raise case.refuse(
+                2, f"All inputs to {case.prim.name} must have the same batch sharding, but got "
+                f"{first} and {other}.", "Reshard one of them.")
+    return found[0]
 
 
 def decomposition(self: Any, case: Case) -> Any:
-    """Stacks of matrices may be sharded, a matrix not."""
-    found = on_batch(case, 1 if self.name == "lu_pivots_to_permutation" else 2)
+    """Stacks of matrices may be sharded, all operands alike, a matrix not."""
+    for place, (spec, core) in enumerate(zip(case.specs, self.cores)):
+        if any(entry is not None for entry in spec[len(spec) - core:]):
+            raise case.refuse(
+                1, f"Input {place} to {self.name} must be unsharded on non-batch dimensions, but "
+                f"got {case.shown(place).spec}.",
+                "Reshard the operand so that these axes are not sharded.")
+    stack = leading(case, self.cores)
+    found = [(*stack, *(None,) * (len(out.shape) - len(stack))) for out in case.outs]
     return found if self.multiple_results else found[0]
+
+
+def triangular_solve(self: Any, case: Case) -> Any:
+    """As a product with the inverse: the axis of each operand that is summed over is whole."""
+    a, b = case.specs
+    stack = leading(case, self.cores)
+    last = self.left_side != self.transpose_a  # whether a is summed over its last axis
+    for name, spec, axis in (("a", a, -1 if last else -2), ("b", b, -2 if self.left_side else -1)):
+        if spec[axis] is not None:
+            raise case.refuse(
+                1, f"triangular solve input `{name}` must be unsharded on the contracting axis, "
+                f"but got {case.shown('ab'.index(name)).spec} with left_side={self.left_side} and "
+                f"transpose_a={self.transpose_a}.",
+                "Reshard the operand so that this axis is not sharded.")
+    free = a[-2 if last else -1], b[-1 if self.left_side else -2]
+    return (*stack, *(free if self.left_side else free[::-1]))
 
 
 # -- reading and writing by index ------------------------------------------------------------------
