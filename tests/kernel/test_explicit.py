@@ -131,7 +131,7 @@ GROUPS = {
             ("(4, 4)", "(4, 2), 'x'", ", left_side=True"), ("(4, 4)", "(8, 4), None, 'y'", ""),
             ("(4, 4), 'x'", "(8, 4), None, 'y'", ""),
             ("(4, 4), 'x'", "(4, 4), 'y'", ", left_side=True"),
-            ("(4, 4, 4)", "(4, 4, 2), 'x', None, 'y'", ", left_side=True"),
+            ("(4, 4, 4), 'y'", "(4, 4, 2), 'x'", ", left_side=True"),
             ("(4, 4, 4), 'x'", "(4, 4, 2), 'x', None, 'y'", ", left_side=True")]] + [
         "V(jax.grad(lambda b: lax.linalg.triangular_solve(A((4, 4)), b, lower=True).sum())(xr))",
         "V(jnp.linalg.solve(A((4, 4)) + jnp.eye(4), A((4, 2), None, 'y')))",

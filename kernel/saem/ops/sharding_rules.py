@@ -403,20 +403,6 @@ def fft(self: Any, case: Case) -> Any:
     return case.specs[0]
 
 
-def leading(case: Case, cores: Sequence[int]) -> Entries:
-    """Return the entries of the leading axes of matrices, which all operands share.
-
-    ``cores`` has the number of last axes of each operand.
-    """
-    found = [spec[:len(spec) - core] for spec, core in zip(case.specs, cores)]
-    for first, other in itertools.pairwise(found):
-        if first != other:
-            raise case.refuse(
-                2, f"All inputs to {case.prim.name} must have the same batch sharding, but got "
-                f"{first} and {other}.", "Reshard one of them.")
-    return found[0]
-
-
 def decomposition(self: Any, case: Case) -> Any:
     """Stacks of matrices may be sharded, all operands alike, a matrix not."""
     for place, (spec, core) in enumerate(zip(case.specs, self.cores)):
@@ -425,15 +411,29 @@ def decomposition(self: Any, case: Case) -> Any:
                 1, f"Input {place} to {self.name} must be unsharded on non-batch dimensions, but "
                 f"got {case.shown(place).spec}.",
                 "Reshard the operand so that these axes are not sharded.")
-    stack = leading(case, self.cores)
+    stacks = [spec[:len(spec) - core] for spec, core in zip(case.specs, self.cores)]
+    for stack in stacks:
+        if stack != stacks[0]:
+            raise case.refuse(
+                2, f"All inputs to {self.name} must have the same batch sharding, but got "
+                f"{stacks[0]} and {stack}.", "Reshard one of them.")
+    stack = stacks[0]
     found = [(*stack, *(None,) * (len(out.shape) - len(stack))) for out in case.outs]
     return found if self.multiple_results else found[0]
 
 
 def triangular_solve(self: Any, case: Case) -> Any:
-    """As a product with the inverse: the axis of each operand that is summed over is whole."""
+    """As a product with the inverse: the axis of each operand that is summed over is whole.
+
+    A stack that is whole goes along with one that is sharded.
+    """
     a, b = case.specs
-    stack = leading(case, self.cores)
+    for one, other in zip(a[:-2], b[:-2]):
+        if None not in (one, other) and one != other:
+            raise case.refuse(
+                2, "All inputs to triangular_solve must have the same batch sharding, but got "
+                f"{a[:-2]} and {b[:-2]}.", "Reshard one of them.")
+    stack = [other if one is None else one for one, other in zip(a[:-2], b[:-2])]
     last = self.left_side != self.transpose_a  # whether a is summed over its last axis
     for name, spec, axis in (("a", a, -1 if last else -2), ("b", b, -2 if self.left_side else -1)):
         if spec[axis] is not None:
