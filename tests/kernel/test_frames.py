@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import builtins
 import inspect
+import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -267,7 +269,8 @@ def test_pytest_shows_a_programs_own_lines(tmp_path):
         "import saem as jax\n\ndef f(x):\n    raise ValueError('boom')\n\n"
         "def test_it():\n    jax.jit(jax.grad(f))(1.)\n")
     done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider",
-                           str(tmp_path / "test_it.py")], capture_output=True, text=True)
+                           str(tmp_path / "test_it.py")], capture_output=True, text=True,
+                          env={**os.environ, "PYTHONPATH": str(Path(jax.__file__).parents[1])})
     places = re.findall(r"^(\S+\.py):(\d+):", done.stdout, re.MULTILINE)
     assert [line for _, line in places] == ["7", "4"] and done.returncode == 1
     assert "Frames inside Saem were left out" in done.stdout
