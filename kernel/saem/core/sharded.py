@@ -12,7 +12,7 @@ Source: the documentation of jax.sharding, "explicit sharding".
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from saem.core import errors
@@ -47,6 +47,21 @@ def entries_of(aval: ShapedArray) -> tuple:
 def sharding_of(aval: ShapedArray) -> Any:
     """Return the sharding that ``aval`` names, None if it has none."""
     return None if aval.placement is None else aval.placement.sharding
+
+
+def agreed(specs: Iterable[Sequence[Any]], rank: int) -> tuple | None:
+    """Return along what each of ``rank`` axes is sharded, as the values that shard it agree.
+
+    Values of fewer axes have the last ones.  None if two values differ.
+    """
+    found: list[Any] = [None] * rank
+    for spec in specs:
+        for axis, entry in enumerate(spec, rank - len(spec)):
+            if entry is not None:
+                if found[axis] not in (None, entry):
+                    return None
+                found[axis] = entry
+    return tuple(found)
 
 
 def same_sharding(a: ShapedArray, b: ShapedArray) -> bool:

@@ -28,7 +28,7 @@ from saem.core.avals import (
     with_entries,
 )
 from saem.core.dimensions import Dim
-from saem.core.sharded import ShardingTypeError, entries_of
+from saem.core.sharded import ShardingTypeError, agreed, entries_of
 from saem.core.trace import bind
 from saem.ops.convert import cast, convert, warn_of_imaginary_part
 from saem.ops.linear import BroadcastInDim
@@ -281,7 +281,7 @@ def check_broadcast(tag: str, aval: Any, shape: tuple[int, ...]) -> None:
 
 
 def broadcast_together(*args: Any) -> list[Any]:
-    """Return ``args`` all broadcast to the shape in which they meet, and the sharding, if need be.
+    """Return ``args`` all broadcast to the shape in which they meet, sharded as they agree.
 
     Raises: ValueError for shapes that do not broadcast, ShardingTypeError for such shardings.
     """
@@ -289,36 +289,19 @@ def broadcast_together(*args: Any) -> list[Any]:
     shape = broadcast_shapes(*[a.shape for a in avals])
     if not Seen.placements or all(a.shape == shape for a in avals):
         return [broadcast_to(x, shape) for x in args]
-    entries, sharding = _joined_sharding(avals, shape)
+    entries = agreed(map(entries_of, avals), len(shape))
+    if entries is None:
+        raise errors.explained(
+            ShardingTypeError, "broadcast.S1",
+            "broadcast_shardings got incompatible shardings for broadcasting: "
+            f"{', '.join(str(entries_of(a)) for a in avals)}.",
+            advice="Reshard one of them as the other is: jax.reshard(x, P(...)).")
+    like = next((a.explicit for a in avals if a.explicit is not None), None)
+    sums = next((a.sums for a in avals if a.sums.any), NO_SUMS)
+    sharding = like and with_entries(like, entries, len(shape), sums)
     return [x if a.shape == shape and entries_of(a) == entries else bind(BroadcastInDim(
         shape, tuple(range(len(shape) - len(a.shape), len(shape))), sharding), x)
         for x, a in zip(args, avals)]
-
-
-def _joined_sharding(avals: Sequence[Any], shape: tuple[int, ...]) -> tuple[tuple, Any]:
-    """Return along what values are sharded that are broadcast to ``shape``, and the sharding.
-
-    Each axis as one of them has it, and sums as those that have them.
-    """
-    entries: list[Any] = [None] * len(shape)
-    like, sums = None, NO_SUMS
-    for aval in avals:
-        sums = sums if sums.any else aval.sums
-        if aval.explicit is None:
-            continue
-        like = aval.explicit
-        start = len(shape) - len(aval.shape)
-        for axis, entry in enumerate(entries_of(aval), start):
-            if entry is None:
-                continue
-            if entries[axis] not in (None, entry):
-                raise errors.explained(
-                    ShardingTypeError, "broadcast.S1",
-                    "broadcast_shardings got incompatible shardings for broadcasting: "
-                    f"{', '.join(str(entries_of(a)) for a in avals)}.",
-                    advice="Reshard one of them as the other is: jax.reshard(x, P(...)).")
-            entries[axis] = entry
-    return tuple(entries), like and with_entries(like, entries, len(shape), sums)
 
 
 def if_else(condition: Any, yes: Any, no: Any) -> Any:

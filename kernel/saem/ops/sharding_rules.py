@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from saem.core.avals import names_of
-from saem.core.sharded import Case, entries_of
+from saem.core.sharded import Case, agreed, entries_of
 
 Entries = tuple
 
@@ -37,18 +37,14 @@ def wanted_or(case: Case, entries: Sequence[Any], name: str = "sharding") -> Ent
 def elementwise(self: Any, case: Case) -> Any:
     """Each axis as the operands that shard it agree."""
     rank = len(case.outs[0].shape)
-    found: list[Any] = [None] * rank
-    for aval, spec in zip(case.avals, case.specs):
-        for axis, entry in enumerate(spec if len(aval.shape) == rank else ()):
-            if entry is None:
-                continue
-            if found[axis] is not None and found[axis] != entry:
-                shown = ", ".join(str(s) for s in case.specs if len(s) == rank)
-                raise case.refuse(
-                    1, f"{self.name} got incompatible shardings for broadcasting: {shown}.",
-                    "Reshard one of them as the other is sharded: jax.reshard(x, P(...)).")
-            found[axis] = entry
-    return [tuple(found)] * len(case.outs) if self.multiple_results else tuple(found)
+    specs = [spec for spec in case.specs if len(spec) == rank]
+    found = agreed(specs, rank)
+    if found is None:
+        raise case.refuse(
+            1, f"{self.name} got incompatible shardings for broadcasting: "
+            f"{', '.join(map(str, specs))}.",
+            "Reshard one of them as the other is sharded: jax.reshard(x, P(...)).")
+    return [found] * len(case.outs) if self.multiple_results else found
 
 
 def unchanged(self: Any, case: Case) -> Any:
@@ -404,20 +400,19 @@ def fft(self: Any, case: Case) -> Any:
 
 
 def decomposition(self: Any, case: Case) -> Any:
-    """Stacks of matrices may be sharded, all operands alike, a matrix not."""
+    """Stacks of matrices may be sharded, those of all operands in the same way, but no matrix."""
     for place, (spec, core) in enumerate(zip(case.specs, self.cores)):
         if any(entry is not None for entry in spec[len(spec) - core:]):
             raise case.refuse(
                 1, f"Input {place} to {self.name} must be unsharded on non-batch dimensions, but "
                 f"got {case.shown(place).spec}.",
                 "Reshard the operand so that these axes are not sharded.")
-    stacks = [spec[:len(spec) - core] for spec, core in zip(case.specs, self.cores)]
-    for stack in stacks:
-        if stack != stacks[0]:
+    stack, *others = [spec[:len(spec) - core] for spec, core in zip(case.specs, self.cores)]
+    for other in others:
+        if other != stack:
             raise case.refuse(
                 2, f"All inputs to {self.name} must have the same batch sharding, but got "
-                f"{stacks[0]} and {stack}.", "Reshard one of them.")
-    stack = stacks[0]
+                f"{stack} and {other}.", "Reshard one of them.")
     found = [(*stack, *(None,) * (len(out.shape) - len(stack))) for out in case.outs]
     return found if self.multiple_results else found[0]
 
@@ -428,12 +423,11 @@ def triangular_solve(self: Any, case: Case) -> Any:
     A stack that is whole goes along with one that is sharded.
     """
     a, b = case.specs
-    for one, other in zip(a[:-2], b[:-2]):
-        if None not in (one, other) and one != other:
-            raise case.refuse(
-                2, "All inputs to triangular_solve must have the same batch sharding, but got "
-                f"{a[:-2]} and {b[:-2]}.", "Reshard one of them.")
-    stack = [other if one is None else one for one, other in zip(a[:-2], b[:-2])]
+    stack = agreed((a[:-2], b[:-2]), len(a) - 2)
+    if stack is None:
+        raise case.refuse(
+            2, "All inputs to triangular_solve must have the same batch sharding, but got "
+            f"{a[:-2]} and {b[:-2]}.", "Reshard one of them.")
     last = self.left_side != self.transpose_a  # whether a is summed over its last axis
     for name, spec, axis in (("a", a, -1 if last else -2), ("b", b, -2 if self.left_side else -1)):
         if spec[axis] is not None:
