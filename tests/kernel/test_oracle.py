@@ -86,6 +86,24 @@ def test_a_failed_callback_disturbs_no_later_question(jax_oracle):
     assert jax_oracle.run("jax.effects_barrier()").value is None
 
 
+def test_errors_in_pytrees_take_no_calls_from_later_questions(jax_oracle):
+    left = """
+        def left(n=0):
+            try: return left(n + 1)
+            except RecursionError: return n
+        """
+    before = jax_oracle.run(left + "\n        result = left()").value
+    taken = jax_oracle.run(left + """
+        tree, before = [[{1: 2, "a": 3}]], left()
+        for _ in range(200):
+            try: jax.tree.leaves(tree)
+            except ValueError: pass
+        result = before - left()
+        """).value
+    assert taken >= 200
+    assert jax_oracle.run(left + "\n        result = left()").value == before
+
+
 def test_objects_are_refused():
     with pytest.raises(TypeError, match="cannot send"):
         oracle.encode(object(), [])
