@@ -348,7 +348,7 @@ export interface KeysModel {
  *
  * ``kind``: ``plain`` (an ordinary Python value), ``array`` (numbers on a device), ``abstract`` (a
  * tracer that knows only its type), ``concrete`` (a tracer over known numbers).  ``stack`` lists
- * the transformations that watch it, outermost first: ``jit``, ``vmap (axis 0 of 32)``, ``jvp``.
+ * the transformations that watch it, outermost first: ``jit``, ``vmap[axis=0 size=32]``, ``jvp``.
  */
 export interface SeenValue {
   readonly name: string;

@@ -104,6 +104,15 @@ def test_errors_in_pytrees_take_no_calls_from_later_questions(jax_oracle):
     assert jax_oracle.run(left + "\n        result = left()").value == before
 
 
+def test_what_a_question_leaves_behind_does_not_answer_a_later_one(jax_oracle):
+    jax_oracle.run("""
+        def without_end(x): return jnp.abs(x)
+        jnp.abs = without_end
+        result = None
+        """)
+    assert jax_oracle.run("jnp.abs(-1.0)").value == 1
+
+
 def test_objects_are_refused():
     with pytest.raises(TypeError, match="cannot send"):
         oracle.encode(object(), [])

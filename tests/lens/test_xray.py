@@ -66,7 +66,7 @@ def test_the_stack_tells_the_axis_and_size_of_a_batch():
     batched = jax.vmap(model, (None, 1))
     function = seen(jax.jit(lambda w, xs: batched(w, xs)), X, jnp.ones((3, 5))).functions[1]
     stacks = {a.name: a.stack for a in function.arguments}
-    assert stacks == {"w": ("jit",), "x": ("jit", "vmap (axis 1 of 5)")}
+    assert stacks == {"w": ("jit",), "x": ("jit", "vmap[axis=1 size=5]")}
 
 
 def test_an_unrolled_loop_is_counted_with_its_equations():

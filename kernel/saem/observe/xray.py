@@ -70,7 +70,7 @@ def _names(traces: list[Trace], batched: dict[int, BatchTracer] | None) -> tuple
             continue
         name = str(trace.stack[-1])
         if isinstance(trace, BatchTrace):
-            name = f"{name} ({_mapped(trace, batched)})"
+            name = f"{name}[{_mapped(trace, batched)}]"
         if name == "jvp" and names and names[-1] == "linearize":
             names[-1] = "grad"
         else:
@@ -79,10 +79,12 @@ def _names(traces: list[Trace], batched: dict[int, BatchTracer] | None) -> tuple
 
 
 def _mapped(trace: BatchTrace, batched: dict[int, BatchTracer] | None) -> str:
+    """The size of a batch and the axis of a value, in the notation of jaxprs; None: not mapped."""
+    size = f"size={trace.size}"
     if batched is None:
-        return f"size {trace.size}"
+        return size
     stack = batched.get(id(trace))
-    return "not mapped" if stack is None else f"axis {stack.dim} of {trace.size}"
+    return f"axis={None if stack is None else stack.dim} {size}"
 
 
 def watchers() -> tuple[str, ...]:
