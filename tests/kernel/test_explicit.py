@@ -154,6 +154,29 @@ GROUPS = {
         "V(jnp.where(xr > 3, xc, 0.), jnp.select([xc > 3], [xr], rep[0]))",
         "V(jnp.sum(xc, where=xr > 4))",
         "V(jax.grad(lambda c, a: jnp.where(c > 3, a * c, 1.).sum(), (0, 1))(xr, xc))"],
+    "bounds, diagonals and matrices of a kind": [
+        f"T(lambda a, b: {op}, {a}, {b})" for op in (
+            "lax.clamp(a, b, 9.)", "lax.clamp(0., b, a)", "lax.clamp(0., b[0], a[0])",
+            "lax.reduce((a, b), (0., 1.), lambda p, q: (p[0] + q[0], p[1] * q[1]), (1,))",
+            "jax.scipy.signal.correlate(a, b, 'same')",
+            "jax.scipy.signal.convolve(a, b[:2], 'same')")
+        for a, b in itertools.product(("x", "xr", "xc", "rep"), repeat=2)] + [
+        "V(jnp.trace(Z((4, 2, 8), 'x') + 1), jnp.trace(A((2, 4, 4), None, 'x', 'y')))",
+        "V(jax.grad(lambda a: jnp.trace(a).sum())(A((2, 4, 4), None, 'x', 'y')))",
+        "V(jax.scipy.linalg.companion(A((8, 3), 'x')))",
+        "T(jax.scipy.linalg.toeplitz, A((4,)), A((4, 8), 'x'))",
+        "V(jax.scipy.linalg.expm_frechet(A((4, 4)) / 16, A((4, 4), None, 'y')))"],
+    "gradients of windows and of places": [
+        f"T(jax.grad(lambda a, k: lax.conv_general_dilated(a, k, {how}).sum(), (0, 1)), "
+        f"Z((8, 4, 8, 8), {a}), Z((4, 4, 3, 3), {k}))"
+        for how in ("(1, 1), 'SAME'", "(2, 2), 'SAME'", "(1, 1), 'SAME', rhs_dilation=(2, 2)")
+        for a in ("'x'", "'x', None, 'y'", "None, 'y'", "None")
+        for k in ("None", "'x'", "None, 'y'")] + [
+        f"T(jax.grad(lambda a: (a.at[{i}].{f}(2.) * a).sum()), {a})"
+        for i in ("()", "0", "0:4") for f in ("min", "max", "add") for a in ("x", "xr", "xc")] + [
+        "V(*jax.grad(lambda a, k: lax.conv_general_dilated(a, k, (2, 2), 'SAME').sum(), (0, 1))("
+        "A((8, 2, 4, 4), 'x', None, 'y'), A((2, 2, 3, 3))))",
+        "V(jax.grad(lambda a: (a.at[()].min(2.) * a).sum())(xc))"],
     "products of stacks": [
         f"T(lambda a, b: lax.dot_general(a, b, (((2,), (2,)), ((0,), (0,)))), {a}, {b})"
         for a, b in itertools.product(("D((4, 2, 3))", "D((4, 2, 3), 'x')",

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from saem.core import errors
-from saem.core.avals import aval_of
+from saem.core.avals import Seen, aval_of
 from saem.core.dimensions import Dim, larger, smaller
+from saem.core.sharded import entries_of
 from saem.core.trace import Tracer
 from saem.jit.library import library_function
 from saem.numpy import reductions
@@ -55,6 +56,13 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
     return _diagonal("diagonal", a, offset, axis1, axis2)
 
 
+def _is_sharded(a: Any, *axes: int) -> bool:
+    """Return whether a value is sharded along one of ``axes`` of an Explicit mesh."""
+    entries = entries_of(aval_of(a)) if Seen.placements else ()
+    return len(entries) > 1 and any(
+        entries[canonical_axis(axis, len(entries))] is not None for axis in axes)
+
+
 @numbers_may_be_arrays
 @library_function(static_argnames=("offset", "axis1", "axis2", "dtype"))
 def trace(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1,
@@ -65,8 +73,9 @@ def trace(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1,
     Array(5, dtype=int32)
     """
     dtype = reductions.requested_dtype("trace", dtype)
-    if isinstance(offset, Tracer):  # all elements are read, those of the diagonal are added
-        check_arraylike("trace", a)
+    check_arraylike("trace", a)
+    if isinstance(offset, Tracer) or _is_sharded(a, axis1, axis2):
+        # All elements are read, those of the diagonal are added.
         matrices = moveaxis(a, (axis1, axis2), (-2, -1))
         known = eye(*matrices.shape[-2:], k=offset, dtype=bool)
         return reductions.sum(matrices, axis=(-2, -1), dtype=dtype, where=known)

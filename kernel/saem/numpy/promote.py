@@ -280,16 +280,19 @@ def check_broadcast(tag: str, aval: Any, shape: tuple[int, ...]) -> None:
             advice="Only axes of size 1 are repeated.")
 
 
-def broadcast_together(*args: Any) -> list[Any]:
+def broadcast_together(*args: Any, own: int = 0) -> list[Any]:
     """Return ``args`` all broadcast to the shape in which they meet, sharded as they agree.
 
+    own: how many of its last axes each keeps as they are.
     Raises: ValueError for shapes that do not broadcast, ShardingTypeError for such shardings.
     """
     avals = [aval_of(x) for x in args]
-    shape = broadcast_shapes(*[a.shape for a in avals])
-    if not Seen.placements or all(a.shape == shape for a in avals):
-        return [broadcast_to(x, shape) for x in args]
-    entries = agreed(map(entries_of, avals), len(shape))
+    met = [len(a.shape) - own for a in avals]
+    batch = broadcast_shapes(*[a.shape[:n] for a, n in zip(avals, met)])
+    shapes = [(*batch, *a.shape[n:]) for a, n in zip(avals, met)]
+    if not Seen.placements or all(a.shape == shape for a, shape in zip(avals, shapes)):
+        return [broadcast_to(x, shape) for x, shape in zip(args, shapes)]
+    entries = agreed([entries_of(a)[:n] for a, n in zip(avals, met)], len(batch))
     if entries is None:
         raise errors.explained(
             ShardingTypeError, "broadcast.S1",
@@ -298,10 +301,15 @@ def broadcast_together(*args: Any) -> list[Any]:
             advice="Reshard one of them as the other is: jax.reshard(x, P(...)).")
     like = next((a.explicit for a in avals if a.explicit is not None), None)
     sums = next((a.sums for a in avals if a.sums.any), NO_SUMS)
-    sharding = like and with_entries(like, entries, len(shape), sums)
-    return [x if a.shape == shape and entries_of(a) == entries else bind(BroadcastInDim(
-        shape, tuple(range(len(shape) - len(a.shape), len(shape))), sharding), x)
-        for x, a in zip(args, avals)]
+    found = []
+    for x, aval, n, shape in zip(args, avals, met, shapes):
+        wanted = (*entries, *entries_of(aval)[n:])
+        if aval.shape != shape or entries_of(aval) != wanted:
+            sharding = like and with_entries(like, wanted, len(shape), sums)
+            axes = tuple(range(len(shape) - len(aval.shape), len(shape)))
+            x = bind(BroadcastInDim(shape, axes, sharding), x)
+        found.append(x)
+    return found
 
 
 def if_else(condition: Any, yes: Any, no: Any) -> Any:

@@ -159,9 +159,9 @@ class ScatterExtreme(ScatterFamily):
         out = bind(self, x, indices, updates)
         if tx is None and tu is None:
             return out, None
-        aval, given = aval_of(x).strip_weak_type(), aval_of(updates).strip_weak_type()
-        reached = select_n(eq(self.read(out, indices, updates), updates), zeros_of(given),
-                           ones_of(given))
+        written = self.read(out, indices, updates)
+        aval, given = aval_of(x).strip_weak_type(), aval_of(written).strip_weak_type()
+        reached = select_n(eq(written, updates), zeros_of(given), ones_of(given))
         count = self.added(zeros_of(aval), indices, reached)
         stays = select_n(eq(x, out), zeros_of(aval), ones_of(aval))
         holders = add_cotangents(count, stays)

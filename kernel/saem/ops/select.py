@@ -147,7 +147,7 @@ class Clamp(Primitive):
 
     passes_nan = True
     chooses_nan = True
-    shard_results = sharding_rules.elementwise
+    shard_results = sharding_rules.clamp
 
     def typing(self, low, x, high):
         for name, bound in (("min", low), ("max", high)):

@@ -52,6 +52,11 @@ def unchanged(self: Any, case: Case) -> Any:
     return list(case.specs) if self.multiple_results else case.specs[0]
 
 
+def clamp(self: Any, case: Case) -> Any:
+    """As the number between the bounds."""
+    return case.specs[1]
+
+
 def device_put(self: Any, case: Case) -> Any:
     """Each result where it is put; along Auto axes types say nothing."""
     places = self.params["devices"]
@@ -279,9 +284,10 @@ def reduction(self: Any, case: Case) -> Any:
 
 
 def generic_reduction(self: Any, case: Case) -> Any:
+    """What remains of each operand is sharded as before."""
     folded = set(self.dimensions)
-    entries = tuple(e for axis, e in enumerate(case.specs[0]) if axis not in folded)
-    return [entries] * len(case.outs)
+    return [tuple(e for axis, e in enumerate(spec) if axis not in folded)
+            for spec, _ in zip(case.specs, case.outs)]
 
 
 def select_and_scatter_add(self: Any, case: Case) -> Any:

@@ -20,6 +20,7 @@ import numpy as np
 from saem import lax
 from saem import numpy as jnp
 from saem.core import errors, promotion
+from saem.core.dimensions import is_static
 from saem.numpy.axes import array_argument, canonical_axes
 from saem.numpy.promote import promote_dtypes_inexact, with_rank
 from saem.ops.shape import canonical_axis
@@ -53,24 +54,23 @@ def _direct(name: str, in1: ArrayLike, in2: ArrayLike, mode: str, precision: Any
     if 0 in x.shape or 0 in y.shape:
         raise _refused(f"{name}.C2", f"zero-size arrays not supported in {name}.",
                        f"Got {x.shape} and {y.shape}.")
-    if mode == "valid":
-        below = [a < b for a, b in zip(x.shape, y.shape)]
-        if any(below):
-            if not all(a <= b for a, b in zip(x.shape, y.shape)):
-                raise _refused(f"{name}.C3", f"{name} requires one input to be larger than the "
-                               "other in every dimension for mode='valid'",
-                               f"Got {x.shape} and {y.shape}.")
-            x, y = y, x
+    size, pairs = x.shape, list(zip(x.shape, y.shape))
+    if is_static((*x.shape, *y.shape)) and all(a <= b for a, b in pairs):
+        x, y = y, x  # the smaller slides over the larger
+    elif mode == "valid" and any(a < b for a, b in pairs):
+        raise _refused(f"{name}.C3", f"{name} requires one input to be larger than the other in "
+                       "every dimension for mode='valid'", f"Got {x.shape} and {y.shape}.")
     if x.ndim == 0:
         return x * y
-    full = [(n - 1, n - 1) for n in y.shape]
-    if mode == "valid":
-        pads = [(0, 0)] * x.ndim
-    elif mode == "full":
-        pads = full
-    else:  # the middle of the full one, of the size of in1
-        pads = [(n // 2, (n - 1) // 2) for n in y.shape]
-        pads = [ends[::-1] for ends in pads] if later else pads
+    pads = []
+    for n, window, wanted in zip(x.shape, y.shape, size):
+        if mode == "valid":
+            pads.append((0, 0))
+        elif mode == "full":
+            pads.append((window - 1, window - 1))
+        else:  # the middle of the full one, of the size of in1
+            start = (n + window - 1 - wanted + later) // 2
+            pads.append((window - 1 - start, wanted + start - n))
     out = lax.conv_general_dilated(x[None, None], jnp.flip(y)[None, None], (1,) * x.ndim, pads,
                                    precision=precision)
     return out[0, 0]

@@ -27,6 +27,7 @@ from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.dimensions import is_static
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive
+from saem.core.sharded import like_type
 from saem.core.trace import bind
 from saem.linalg.algebra import eye
 from saem.ops import sharding_rules
@@ -198,12 +199,12 @@ class ConvGeneralDilated(Primitive):
             if aval_of(known).dtype != dtype:  # the result was wider than the operands
                 known = convert_element_type(known, dtype)
             pull = self.pull_lhs if wanted is lhs else self.pull_rhs
-            made = pull(ct, known, wanted.shape)
+            made = pull(ct, known, wanted.aval)
             if aval_of(made).dtype != wanted.dtype:
                 made = convert_element_type(made, wanted.dtype)
         return [made, None] if wanted is lhs else [None, made]
 
-    def pull_lhs(self, ct: Any, rhs: Any, lhs_shape: Axes) -> Any:
+    def pull_lhs(self, ct: Any, rhs: Any, lhs: ShapedArray) -> Any:
         """Return the cotangent of the operand: ct convolved with the kernel reversed."""
         ls, rs, os = self.dimension_numbers
         shape, cts = aval_of(rhs).shape, aval_of(ct).shape
@@ -214,26 +215,27 @@ class ConvGeneralDilated(Primitive):
         pads = []
         for axis, size in enumerate(shape[d] for d in rs[2:]):
             window = stretched(size, self.rhs_dilation[axis])
-            n = stretched(lhs_shape[ls[2 + axis]], self.lhs_dilation[axis])
+            n = stretched(lhs.shape[ls[2 + axis]], self.lhs_dilation[axis])
             out = stretched(cts[os[2 + axis]], self.window_strides[axis])
             low = self.padding[axis][0]
             pads.append((window - 1 - low, n + low - out))
         back = self.changed(
             window_strides=self.lhs_dilation, padding=tuple(pads),
             lhs_dilation=self.window_strides, feature_group_count=groups, batch_group_count=1,
-            dimension_numbers=ConvDimensionNumbers(os, (i, o, *rs[2:]), ls), out_sharding=None)
+            dimension_numbers=ConvDimensionNumbers(os, (i, o, *rs[2:]), ls),
+            out_sharding=like_type(lhs, aval_of(ct)) if self.batch_group_count == 1 else None)
         made = bind(back, ct, kernel)
         if self.batch_group_count > 1:
             made = regrouped(made, ls[1], ls[0], self.batch_group_count)
         return made
 
-    def pull_rhs(self, ct: Any, lhs: Any, rhs_shape: Axes) -> Any:
+    def pull_rhs(self, ct: Any, lhs: Any, rhs: ShapedArray) -> Any:
         """Return the cotangent of the kernel: the operand convolved with ct."""
         ls, rs, os = self.dimension_numbers
         shape, cts = aval_of(lhs).shape, aval_of(ct).shape
         pads = []
         for axis, size in enumerate(shape[d] for d in ls[2:]):
-            window = stretched(rhs_shape[rs[2 + axis]], self.rhs_dilation[axis])
+            window = stretched(rhs.shape[rs[2 + axis]], self.rhs_dilation[axis])
             n = stretched(size, self.lhs_dilation[axis])
             out = stretched(cts[os[2 + axis]], self.window_strides[axis])
             low = self.padding[axis][0]
@@ -244,7 +246,7 @@ class ConvGeneralDilated(Primitive):
             window_strides=self.rhs_dilation, padding=tuple(pads),
             rhs_dilation=self.window_strides, dimension_numbers=numbers,
             feature_group_count=self.batch_group_count,
-            batch_group_count=self.feature_group_count, out_sharding=None)
+            batch_group_count=self.feature_group_count, out_sharding=like_type(rhs, aval_of(ct)))
         return bind(back, lhs, ct)
 
     def batch(self, size, xs, dims):

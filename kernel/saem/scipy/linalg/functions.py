@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from saem.core import dtypes, errors
+from saem.core.avals import aval_of
 from saem.jit.library import library_function
 from saem.linalg.algebra import adjoint, eye, matmul, triu
 from saem.linalg.reduction import schur
@@ -31,6 +32,7 @@ from saem.numpy.reductions import sum as total
 from saem.numpy.searching import where
 from saem.numpy.transcendental import log2
 from saem.ops.maths import exp2, sqrt
+from saem.ops.reshard import reshard_like
 from saem.scipy.linalg.equations import as_matrices, inexact, refuse
 from saem.transform.derivatives import jvp
 from saem.typing import Array, ArrayLike
@@ -130,7 +132,7 @@ def expm_frechet(A: ArrayLike, E: ArrayLike, *, method: str | None = None,
     if A.shape != E.shape:
         raise refuse("expm_frechet", "shapes", "expected A and E to be the same shape, got "
                      f"A.shape={A.shape} E.shape={E.shape}")
-    value, derivative = jvp(expm, (A,), (E,))
+    value, derivative = jvp(expm, (A,), (reshard_like(E, aval_of(A)),))
     return (value, derivative) if compute_expm else derivative
 
 

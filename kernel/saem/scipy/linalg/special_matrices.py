@@ -22,8 +22,7 @@ from saem.jit.library import library_function
 from saem.numpy.axes import array_argument
 from saem.numpy.creation import asarray, zeros
 from saem.numpy.joining import concatenate
-from saem.numpy.manipulation import broadcast_to
-from saem.numpy.promote import if_else, promote_dtypes
+from saem.numpy.promote import broadcast_together, if_else, promote_dtypes
 from saem.numpy.rearranging import flip
 from saem.numpy.reductions import strong
 from saem.ops.slicing import pad
@@ -47,8 +46,7 @@ def _zero(x: Any) -> Array:
 
 def _joined(first: Any, second: Any, axis: int) -> Array:
     """Return both along ``axis``, a negative number; the axes before it broadcast."""
-    batch = np.broadcast_shapes(first.shape[:axis], second.shape[:axis])
-    return concatenate([broadcast_to(x, (*batch, *x.shape[axis:])) for x in (first, second)], axis)
+    return concatenate(broadcast_together(first, second, own=-axis), axis)
 
 
 @library_function
@@ -147,8 +145,9 @@ def companion(a: ArrayLike) -> Array:
                       f"shape {a.shape}.")
     first = -(a[..., 1:] / a[..., :1])
     n = first.shape[-1]
-    rest = np.broadcast_to(np.eye(n - 1, n, dtype=first.dtype), (*a.shape[:-1], n - 1, n))
-    return concatenate([first[..., None, :], asarray(rest)], axis=-2)
+    first = first[..., None, :]
+    rest = broadcast_together(first, asarray(np.eye(n - 1, n, dtype=first.dtype)))[1]
+    return concatenate([first, rest], axis=-2)
 
 
 @library_function(static_argnames=("n", "mode"))
