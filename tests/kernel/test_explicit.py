@@ -166,6 +166,20 @@ GROUPS = {
         "V(jax.scipy.linalg.companion(A((8, 3), 'x')))",
         "T(jax.scipy.linalg.toeplitz, A((4,)), A((4, 8), 'x'))",
         "V(jax.scipy.linalg.expm_frechet(A((4, 4)) / 16, A((4, 4), None, 'y')))"],
+    "powers, rows of an array, and what is made like another": [
+        f"T(jax.grad(lambda a, b: ({op}).sum(), (0, 1)), {a}, {b})" for op in (
+            "a ** b", "lax.pow(a, b)", "a ** (b > 1)", "jnp.float_power(a, b)",
+            "lax.complex(a, b).real", "jnp.where(b > 1, a, 1.)", "jnp.logaddexp(a, b)")
+        for a, b in itertools.product(("x", "xr", "rep"), repeat=2)] + [
+        f"T(jax.grad(lambda a, b: lax.broadcast_like(a, b).sum(), (0, 1)), {a}, {b})"
+        for a, b in (("rep", "xr"), ("rep", "x"), ("xr", "x"), ("x", "x"), ("A((4,))", "xr"))] + [
+        f"T(jax.grad(lambda a: {f}(a).sum()), {a})" for a in ("x", "xr", "rep") for f in (
+            "lax.bessel_i1e", "lax.bessel_i0e", "lax.digamma", "jax.scipy.special.i1", "abs")] + [
+        f"T(lambda a: jnp.{op}, {a})" for op in (
+            "stack(a)", "concatenate(a)", "concatenate(a, None)", "vstack(a)")
+        for a in ("Z((4, 4, 2))", "Z((4, 4, 2), 'x')")] + [
+        "V(jax.grad(lambda a, b: (a ** b).sum(), (0, 1))(xr, rep))",
+        "V(jnp.stack(xr), jnp.concatenate(A((4, 2, 2), 'x')))"],
     "gradients of windows and of places": [
         f"T(jax.grad(lambda a, k: lax.conv_general_dilated(a, k, {how}).sum(), (0, 1)), "
         f"Z((8, 4, 8, 8), {a}), Z((4, 4, 3, 3), {k}))"

@@ -18,6 +18,7 @@ import numpy as np
 
 from saem.core import errors, promotion
 from saem.core import lazy as _lazy
+from saem.core import sharded as _sharded
 from saem.core.avals import aval_of
 from saem.core.dimensions import as_shape
 from saem.core.handles import primitive_called
@@ -38,6 +39,7 @@ from saem.loops.scan import scan
 from saem.loops.while_loop import fori_loop, while_loop
 from saem.numpy import promote as _promote
 from saem.ops import dynamic_slicing as _dynamic_slicing
+from saem.ops import reshard as _reshard
 from saem.ops.arithmetic import add, div, integer_pow, mul, mulhi, neg, sub
 from saem.ops.collectives import (
     axis_index,
@@ -217,11 +219,12 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
 
 
 def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
-    """Return ``arr`` stretched to the shape of ``like_arr``, trailing axes aligned."""
-    have, shape = aval_of(arr).shape, aval_of(like_arr).shape
-    if have == shape:
-        return unchanged(arr)
-    return broadcast_in_dim(arr, shape, tuple(range(len(shape) - len(have), len(shape))))
+    """Return ``arr`` stretched to the shape of ``like_arr``, trailing axes aligned, sharded so."""
+    have, like = aval_of(arr).shape, aval_of(like_arr)
+    if have == like.shape:
+        return _reshard.reshard_like(unchanged(arr), like)
+    axes = tuple(range(like.ndim - len(have), like.ndim))
+    return broadcast_in_dim(arr, like.shape, axes, out_sharding=_sharded.sharding_of(like))
 
 
 def empty(shape: Any, dtype: DTypeLike | None, *, out_sharding: Any = None) -> Any:

@@ -26,7 +26,7 @@ from saem.core.trace import Tracer, concrete_or_none, is_concrete
 from saem.jit.library import library_function
 from saem.numpy.axes import array_argument, as_array, numbers_may_be_arrays, refuse_out
 from saem.numpy.indexing import getitem, scatter_update
-from saem.numpy.manipulation import atleast_1d, atleast_2d, atleast_3d, broadcast_to, ravel
+from saem.numpy.manipulation import atleast_1d, atleast_2d, atleast_3d, broadcast_to, ravel, reshape
 from saem.numpy.promote import check_arraylike, convert_value, promote_dtypes, scalar
 from saem.ops import numbers, select, shape, slicing, stacking
 from saem.ops.convert import convert_element_type
@@ -35,6 +35,7 @@ from saem.ops.linear import broadcast_in_dim, permute
 from saem.ops.linear import moveaxis as move
 from saem.ops.shape import canonical_axis
 from saem.ops.sort import sort
+from saem.transform.mapping import vmap
 from saem.typing import Array, ArrayLike, DTypeLike
 
 # -- joining ---------------------------------------------------------------------------------------
@@ -51,6 +52,15 @@ def parts_of(name: str, arrays: Any) -> list[Any]:
     check_arraylike(name, arrays)
     rows = as_array(arrays)
     return [slicing.index_in_dim(rows, i, 0, False) for i in range(len(rows))]
+
+
+def _array_of_rows(name: str, arrays: Any) -> Any:
+    """Return the array whose rows are to be joined.  Raises: ValueError if it has none."""
+    check_arraylike(name, arrays)
+    rows = as_array(arrays)
+    if not len(rows):
+        raise _nothing(name)
+    return rows
 
 
 def _asked(dtype: Any) -> Any:
@@ -74,21 +84,44 @@ def concatenate(arrays: Array | Sequence[ArrayLike], axis: int | None = 0,
     >>> jnp.concatenate([jnp.array([1]), jnp.array([2, 3])])
     Array([1, 2, 3], dtype=int32)
     """
+    if not isinstance(arrays, (list, tuple)):
+        rows = _array_of_rows("concatenate", arrays)
+        rows, axis = (reshape(rows, (len(rows), -1)), 0) if axis is None else (rows, axis)
+        axis = _axis_of_parts(axis, rows.ndim - 1)
+        return _joined_rows(rows, axis=axis, dtype=_asked(dtype), merged=True)
     parts = parts_of("concatenate", arrays)
     if not parts:
-        raise errors.explained(errors.ArgumentError, "concatenate.C1",
-                               "Need at least one array to concatenate.",
-                               advice="The list is empty.")
+        raise _nothing("concatenate")
     if axis is None:
         parts, axis = [ravel(x) for x in parts], 0
-    if parts[0].ndim == 0:
-        raise errors.explained(errors.ArgumentError, "concatenate.C2",
-                               "Zero-dimensional arrays cannot be concatenated.",
-                               advice="Use jnp.stack, which adds an axis.")
-    axis, dtype = canonical_axis(axis, parts[0].ndim), _asked(dtype)
+    axis, dtype = _axis_of_parts(axis, parts[0].ndim), _asked(dtype)
     if len(parts) == 1:
         return parts[0] if dtype is None else convert_element_type(parts[0], dtype)
     return _concatenate(parts, axis=axis, dtype=dtype)
+
+
+def _nothing(name: str) -> Exception:
+    return errors.explained(errors.ArgumentError, f"{name}.C1",
+                            f"Need at least one array to {name}.", advice="The list is empty.")
+
+
+def _axis_of_parts(axis: int, rank: int) -> int:
+    """Return ``axis`` of arrays of this rank as a number from 0.  Raises: ValueError."""
+    if not rank:
+        raise errors.explained(errors.ArgumentError, "concatenate.C2",
+                               "Zero-dimensional arrays cannot be concatenated.",
+                               advice="Use jnp.stack, which adds an axis.")
+    return canonical_axis(axis, rank)
+
+
+@library_function(static_argnames=("axis", "dtype", "merged"))
+def _joined_rows(rows: Any, axis: int, dtype: Any, merged: bool) -> Any:
+    """Return the rows of an array joined along ``axis``, or stacked along it if not ``merged``."""
+    stacked = move(rows, 0, axis)
+    if merged:
+        *before, count, size = stacked.shape[:axis + 2]
+        stacked = shape.reshape(stacked, (*before, count * size, *stacked.shape[axis + 2:]))
+    return stacked if dtype is None else convert_element_type(stacked, dtype)
 
 
 @library_function(static_argnames=("axis", "dtype"))
@@ -116,10 +149,13 @@ def stack(arrays: Array | Sequence[ArrayLike], axis: int = 0, out: None = None,
            [3, 4]], dtype=int32)
     """
     refuse_out("stack", out)
+    if not isinstance(arrays, (list, tuple)):
+        rows = _array_of_rows("stack", arrays)
+        axis = canonical_axis(axis, rows.ndim)
+        return _joined_rows(rows, axis=axis, dtype=_asked(dtype), merged=False)
     parts = parts_of("stack", arrays)
     if not parts:
-        raise errors.explained(errors.ArgumentError, "stack.C1",
-                               "Need at least one array to stack.", advice="The list is empty.")
+        raise _nothing("stack")
     shapes = [x.shape for x in parts]
     if len(set(shapes)) > 1:
         shown, same_rank = ", ".join(map(str, shapes)), len(set(map(len, shapes))) == 1
@@ -154,7 +190,8 @@ def hstack(tup: Array | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> 
     Array([1, 2, 3], dtype=int32)
     """
     parts = _each("hstack", tup, atleast_1d)
-    return concatenate(parts, 0 if parts and parts[0].ndim == 1 else 1, dtype)
+    flat = len(parts) and parts[0].ndim == 1 if isinstance(parts, list) else parts.ndim == 2
+    return concatenate(parts, 0 if flat else 1, dtype)
 
 
 def dstack(tup: Array | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
@@ -170,8 +207,11 @@ def dstack(tup: Array | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> 
     return concatenate(_each("dstack", tup, atleast_3d), 2, dtype)
 
 
-def _each(name: str, tup: Any, raise_rank: Any) -> list[Any]:
-    return [raise_rank(x) for x in parts_of(name, tup)]
+def _each(name: str, tup: Any, raise_rank: Any) -> Any:
+    """Return the parts of ``tup`` with more axes, as a list, or in one array if it is one."""
+    if isinstance(tup, (list, tuple)):
+        return [raise_rank(x) for x in parts_of(name, tup)]
+    return vmap(raise_rank)(_array_of_rows(name, tup))
 
 
 def column_stack(tup: Array | Sequence[ArrayLike]) -> Array:
@@ -181,9 +221,11 @@ def column_stack(tup: Array | Sequence[ArrayLike]) -> Array:
     Array([[1, 3],
            [2, 4]], dtype=int32)
     """
-    parts = [permute(atleast_2d(x), (1, 0)) if x.ndim < 2 else x
-             for x in parts_of("column_stack", tup)]
-    return concatenate(parts, 1)
+    return concatenate(_each("column_stack", tup, _as_columns), 1)
+
+
+def _as_columns(x: Any) -> Any:
+    return permute(atleast_2d(x), (1, 0)) if x.ndim < 2 else x
 
 
 @library_function

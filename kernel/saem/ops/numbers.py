@@ -33,8 +33,9 @@ from saem.ops.families import (
     join_shapes,
     refused_dtype,
 )
-from saem.ops.linear import full, number_like, stretch, unbroadcast
+from saem.ops.linear import full, number_like, ones_of, stretch, unbroadcast, zeros_of
 from saem.ops.maths import in_32_bits, log, square
+from saem.ops.reshard import reshard_like
 from saem.ops.select import select_n
 from saem.typing import Array, ArrayLike
 
@@ -155,7 +156,7 @@ class Abs(Unary):
 
 
 def ones_like(x: Any) -> Any:
-    return stretch(number_like(x, 1), aval_of(x).shape)
+    return ones_of(aval_of(x))
 
 
 @primitive("nextafter")
@@ -264,9 +265,9 @@ def _power_by_base(t, out, x, y):
     # x ** 0 is constant, also at 0, where x ** -1 is infinite.
     safe = select_n(zero, exponent, ones_like(exponent))
     slope = mul(safe, pow(x, less))
-    shape = aval_of(slope).shape
-    nothing = stretch(number_like(slope, 0.0), shape)
-    return mul(t, select_n(stretch(zero, shape), slope, nothing))
+    aval = aval_of(slope)
+    zero = reshard_like(stretch(zero, aval.shape), aval)
+    return mul(t, select_n(zero, slope, zeros_of(aval)))
 
 
 def _power_by_exponent(t, out, x, y):
@@ -396,8 +397,7 @@ class Complex(Nary):
         out = bind(self, *primals)
         if all(t is None for t in tangents):
             return out, None
-        parts = [stretch(number_like(x, 0.0), aval_of(x).shape) if t is None else t
-                 for x, t in zip(primals, tangents)]
+        parts = [zeros_of(aval_of(x)) if t is None else t for x, t in zip(primals, tangents)]
         return out, bind(self, *parts)
 
     def transpose(self, ct, x, y):

@@ -332,7 +332,7 @@ class BesselI1e(Special):
         # At 0 the formula divides by x; the slope there is 1/2.
         tiny = number_like(x, float(dtypes.finfo(aval_of(x).dtype).eps))
         large = gt(abs(x), tiny)
-        safe = select_n(large, stretch(tiny, aval_of(x).shape), x)
+        safe = select_n(large, mul(tiny, ones_like(x)), x)
         slope = sub(bessel_i0e(safe), mul(out, add(sign(safe), integer_pow(safe, -1))))
         half = mul(number_like(x, 0.5), ones_like(x))
         return mul(t, select_n(large, half, slope))
