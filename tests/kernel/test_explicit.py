@@ -151,6 +151,13 @@ GROUPS = {
             "jax.nn.logsumexp(c, b=a, axis=1)", "jnp.max(c, initial=0, where=a > 1)",
             "jax.scipy.special.kl_div(c, a)", "jnp.broadcast_arrays(c, a, 1.)")
         for c, a in itertools.product(("x", "xr", "xc", "rep"), ("xr", "xc", "rep"))] + [
+        f"T(jax.vmap(lambda c, a: {op}), {c}, {a})" for op in (
+            "jnp.where(c > a, 1., a)", "jnp.select([c > 1], [a], 2.)", "jnp.sum(c, 0, where=a > 1)",
+            "jax.nn.logsumexp(c, b=a, axis=1)", "jax.scipy.special.rel_entr(c, a)",
+            "jax.scipy.stats.cauchy.pdf(c, a, a)")
+        for c, a in itertools.product(
+            ("Z((2, 8, 4))", "Z((2, 8, 4), None, 'x')", "Z((2, 8, 4), None, 'x', 'y')"), repeat=2)
+        ] + [
         "V(jnp.where(xr > 3, xc, 0.), jnp.select([xc > 3], [xr], rep[0]))",
         "V(jnp.sum(xc, where=xr > 4))",
         "V(jax.grad(lambda c, a: jnp.where(c > 3, a * c, 1.).sum(), (0, 1))(xr, xc))"],

@@ -160,8 +160,10 @@ class BroadcastInDim(Linear):
         (x,), (d,) = xs, dims
         x = moveaxis(x, d, 0)
         placed = (0, *(b + 1 for b in self.broadcast_dimensions))
-        sharding = with_entry(self.sharding, 0, batch_entry()) if self.sharding else None
-        return broadcast_in_dim(x, (size, *self.shape), placed, out_sharding=sharding), 0
+        if self.sharding is None:
+            return broadcast_in_dim(x, (size, *self.shape), placed), 0
+        sharding = with_entry(self.sharding, 0, batch_entry())
+        return bind(BroadcastInDim((size, *self.shape), placed, sharding), x), 0
 
     def physical(self, in_avals, out_avals):
         held = held_dims(in_avals[0])
