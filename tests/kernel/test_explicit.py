@@ -343,6 +343,13 @@ def test_parts_of_an_array_have_plain_types(x):
     assert str(jax.typeof(jax.device_put(x, jax.devices()[0]))) == "float32[8,4]"
 
 
+def test_an_empty_array_is_gathered_however_it_is_sharded(x, mesh):
+    part = jax.device_put(np.ones((8, 4), np.float32), NamedSharding(mesh, P(None, "y")))
+    for y in (part, x):
+        empty = jax.jit(lambda y: jnp.sin(y[:0]))(y)
+        assert np.asarray(empty).shape == (0, 4) and np.asarray(empty + 1).dtype == np.float32
+
+
 def test_gathered_values_are_numpys(x):
     index = jnp.array([5, 0, 5])
     sharding = NamedSharding(x.sharding.mesh, P(None, "y"))

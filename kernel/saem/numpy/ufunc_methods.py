@@ -22,6 +22,7 @@ import numpy as np
 
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
+from saem.core.sharded import without_axis
 from saem.loops.scan import scan
 from saem.numpy import cumulative, reductions
 from saem.numpy.axes import array_argument, canonical_axes, keep_axes
@@ -39,6 +40,7 @@ from saem.numpy.ufuncs import refuse_ufunc_arguments
 from saem.ops import compare, shape
 from saem.ops.linear import moveaxis, permute
 from saem.ops.reduce import reduce_and, reduce_or, reduce_xor
+from saem.ops.reshard import reshard_like
 from saem.ops.shape import canonical_axis
 
 REDUCTIONS: dict[str, Callable] = {
@@ -171,6 +173,7 @@ def _scanned(function: Any, rows: Any, dtype: Any, initial: Any, where: Any) -> 
         start, rows = getitem(rows, 0), getitem(rows, slice(1, None))
     else:
         start = broadcast_to(convert_value(initial, dtype, False), rows.shape[1:])
+        start = reshard_like(start, without_axis(aval_of(rows), 0))
 
     def step(total: Any, row: Any) -> Any:
         row, mask = row
