@@ -219,7 +219,7 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
 
 
 def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
-    """Return ``arr`` stretched to the shape of ``like_arr``, trailing axes aligned, sharded so."""
+    """Return ``arr`` in the shape and sharding of ``like_arr``; trailing axes are aligned."""
     have, like = aval_of(arr).shape, aval_of(like_arr)
     if have == like.shape:
         return _reshard.reshard_like(unchanged(arr), like)
