@@ -49,18 +49,14 @@ def parts_of(name: str, arrays: Any) -> list[Any]:
     if isinstance(arrays, (list, tuple)):
         check_arraylike(name, *arrays)
         return [as_array(x) for x in arrays]
-    check_arraylike(name, arrays)
-    rows = as_array(arrays)
+    rows = _array_of_rows(name, arrays)
     return [slicing.index_in_dim(rows, i, 0, False) for i in range(len(rows))]
 
 
 def _array_of_rows(name: str, arrays: Any) -> Any:
-    """Return the array whose rows are to be joined.  Raises: ValueError if it has none."""
+    """Return the array whose rows are to be joined.  Raises: TypeError if it is none."""
     check_arraylike(name, arrays)
-    rows = as_array(arrays)
-    if not len(rows):
-        raise _nothing(name)
-    return rows
+    return as_array(arrays)
 
 
 def _asked(dtype: Any) -> Any:
@@ -86,6 +82,8 @@ def concatenate(arrays: Array | Sequence[ArrayLike], axis: int | None = 0,
     """
     if not isinstance(arrays, (list, tuple)):
         rows = _array_of_rows("concatenate", arrays)
+        if not len(rows):
+            raise _nothing("concatenate")
         rows, axis = (reshape(rows, (len(rows), -1)), 0) if axis is None else (rows, axis)
         axis = _axis_of_parts(axis, rows.ndim - 1)
         return _joined_rows(rows, axis=axis, dtype=_asked(dtype), merged=True)
@@ -151,6 +149,8 @@ def stack(arrays: Array | Sequence[ArrayLike], axis: int = 0, out: None = None,
     refuse_out("stack", out)
     if not isinstance(arrays, (list, tuple)):
         rows = _array_of_rows("stack", arrays)
+        if not len(rows):
+            raise _nothing("stack")
         axis = canonical_axis(axis, rows.ndim)
         return _joined_rows(rows, axis=axis, dtype=_asked(dtype), merged=False)
     parts = parts_of("stack", arrays)

@@ -291,3 +291,24 @@ def test_reshape_leaves_a_numpy_array_one(jax_oracle):
         return found, inside, jnp.ravel(kinds[0]), jnp.ravel(kinds[2], order="F")
 
     same(jax_oracle, program)
+
+
+@pytest.mark.parametrize("shape", [(3,), (1, 2), (3, 2), (3, 0), (2, 3, 4), (3, 0, 2), (1, 2, 2)],
+                         ids=str)
+def test_the_rows_of_one_array_are_joined_as_numpy_joins_a_list_of_them(shape):
+    array, rank = np.arange(np.prod(shape)).reshape(shape), len(shape)
+    calls = [("stack", {"axis": i}) for i in range(-rank, rank)] + [
+        ("concatenate", {"axis": i}) for i in [None, *range(1 - rank, rank - 1)]] + [
+        (name, {}) for name in ("vstack", "hstack", "dstack", "column_stack")]
+    for name, options in calls:
+        wanted = getattr(np, name)(list(array), **options)
+        for given_array in (array, jnp.asarray(array)):
+            got = np.asarray(getattr(jnp, name)(given_array, **options))
+            assert got.shape == wanted.shape, (name, options)
+            np.testing.assert_array_equal(got, wanted, err_msg=f"{name} {options}")
+
+
+@pytest.mark.parametrize("name", ["stack", "concatenate", "vstack", "hstack", "dstack"])
+def test_an_array_without_rows_is_refused(name):
+    with pytest.raises(ValueError, match="Need at least one array"):
+        getattr(jnp, name)(jnp.zeros((0, 2)))
