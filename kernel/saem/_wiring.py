@@ -27,6 +27,7 @@ from saem.core import refs as core_refs
 from saem.core.avals import ShapedArray, ShapeDtypeStruct
 from saem.core.dtypes import ExtendedDType
 from saem.core.events import bus
+from saem.core.hi_types import is_high
 from saem.core.refs import AbstractRef, is_ref
 from saem.core.trace import Tracer, eval_trace
 from saem.jit import decorator, jitted
@@ -85,15 +86,26 @@ config.thread_guard.follower = transfer_guards.set_thread_guard
 refs = lazy.later("saem.refs.arrays")
 
 
-def _method(fun: Callable) -> Callable:
-    """Return ``fun`` as a plain Python function, which a class binds to its instances."""
+def _method(name: str, fun: Callable) -> Callable:
+    """Return the method ``name`` of tracers: ``fun``, or that of a type that a program defines."""
+    operator = name.startswith("__")
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if is_high(self.aval):
+            if operator:
+                return hi_types.operator_of(self.aval, name)(self, *args)
+            return hi_types.attribute_of(self, name)(*args, **kwargs)
         return fun(self, *args, **kwargs)
 
     method.__name__ = getattr(fun, "__name__", "method")
     method.__doc__ = fun.__doc__
     return method
+
+
+def _property(name: str, fun: Callable) -> property:
+    """Return the property ``name`` of tracers: of the type if a program defines that."""
+    return property(lambda self: hi_types.attribute_of(self, name) if is_high(self.aval)
+                    else fun(self))
 
 
 def _abstract(name: str, fun: Callable) -> Callable:
@@ -136,7 +148,7 @@ for _name, _row in OPERATORS.items():
         setattr(PRNGKeyArray, _name, _row.tracer)
 for _name, _fun in METHODS.items():
     setattr(_jaxlib.ArrayImpl, _name, _fun)
-    setattr(Tracer, _name, _method(_fun))
+    setattr(Tracer, _name, _method(_name, _fun))
     setattr(_jaxlib.Array, _name, _abstract(_name, _fun))
 _jaxlib.Array.item = _abstract("item", _arrays.item)
 for _home, _names in LATER_METHODS.items():
@@ -146,9 +158,9 @@ for _home, _names in LATER_METHODS.items():
 for _name, _fun in [*PROPERTIES.items(), *((name, vars(Tracer)[name].fget)
                                            for name in ("dtype", "ndim", "shape", "size"))]:
     setattr(_jaxlib.Array, _name, property(_abstract(_name, _fun)))
-for _class in (_jaxlib.ArrayImpl, Tracer):
-    for _name, _fun in PROPERTIES.items():
-        setattr(_class, _name, property(_fun))
+for _name, _fun in PROPERTIES.items():
+    setattr(_jaxlib.ArrayImpl, _name, property(_fun))
+    setattr(Tracer, _name, _property(_name, _fun))
 def _asked_by_name(name: str) -> property:
     """Return a property that leaves its answer to ``__getattr__``."""
     return property(lambda self: self.__getattr__(name))
@@ -171,12 +183,17 @@ joining: Any = lazy.later("saem.numpy.joining")
 _jaxlib.ArrayImpl.__iter__ = lambda x: joining.iterate(x)  # loaded when first iterated over
 
 
-def _of_ref(name: str, otherwise: Callable) -> Callable:
-    """Return the method ``name`` of tracers: of a reference's handle where the tracer is one."""
+def _of_ref(name: str, otherwise: Callable, operator: str = "") -> Callable:
+    """Return the method ``name`` of tracers: of a reference's handle where the tracer is one.
+
+    It is Python's ``operator``, for which a type that a program defines is asked.
+    """
 
     def method(self: Any, *args: Any) -> Any:
         if is_ref(self.aval):
             return getattr(refs, name)(self, *args)
+        if is_high(self.aval) and operator:
+            return hi_types.operator_of(self.aval, operator)(self, *args)
         return otherwise(self, *args)
 
     method.__name__ = method.__qualname__ = name
@@ -187,7 +204,7 @@ def _no_setitem(self: Any, *args: Any) -> None:
     _jaxlib.ArrayImpl.__setitem__(self, *args)  # which refuses
 
 
-Tracer.__getitem__ = _of_ref("get", METHODS["__getitem__"])
+Tracer.__getitem__ = _of_ref("get", METHODS["__getitem__"], "__getitem__")
 Tracer.__setitem__ = _of_ref(
-    "set", getattr(Tracer, "__setitem__", _no_setitem))
+    "set", getattr(Tracer, "__setitem__", _no_setitem), "__setitem__")
 Tracer.at = property(_of_ref("ViewMaker", PROPERTIES["at"]))

@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 
 from saem import _jaxlib
 from saem.compile.text import physical_aval
-from saem.core import errors, sharded, source
+from saem.core import errors, hi_types, sharded, source
 from saem.core.avals import Seen, aval_of
+from saem.core.hi_types import AbstractHigh, is_high
 from saem.core.jaxpr import ClosedJaxpr, Jaxpr, sub_jaxprs
 from saem.placement.devices import default_device, placement_name
 from saem.placement.meshes import Mesh, mesh_context
@@ -96,6 +97,20 @@ def placement(args: Sequence[Any], demands: Demands = NO_DEMANDS,
     the program names a mesh without devices, which it then has from any argument.
     Raises: ValueError if two committed arguments, or one and a demand, are on different devices.
     """
+    if AbstractHigh.used and any(is_high(aval_of(x)) for x in args):
+        arrays, owners = hi_types.chapter.arrays_with_owners(args)
+        if demands.ins:
+            demands = demands._replace(ins=tuple(demands.ins[i] for i in owners))
+        try:
+            return placement_of(arrays, demands, None)
+        except IncompatiblePlaces as error:
+            raise error.of([owners[i] for i in error.numbers]) from None
+    return placement_of(args, demands, used)
+
+
+def placement_of(args: Sequence[Any], demands: Demands,
+                 used: Callable[[], Sequence[bool]] | None) -> tuple[Any, bool]:
+    """Return what ``placement`` does, of arguments that are arrays."""
     chosen: list[Any] = []
     for x in args:
         if type(x) in held_as:
@@ -208,6 +223,10 @@ class IncompatiblePlaces(errors.ArgumentError):
         self.form, self.numbers = sentence, numbers
         shown = sentence.replace("{}", " and ".join(f"argument {n}" for n in numbers))
         super().__init__(shown, tag="device.C1", where=source.here(), advice=advice)
+
+    def of(self, numbers: Sequence[int]) -> IncompatiblePlaces:
+        """Return this error with other numbers of the arguments."""
+        return IncompatiblePlaces(self.form, tuple(numbers), self.advice)
 
     def named(self, names: Sequence[str], of: str) -> IncompatiblePlaces:
         """Return this error with the arguments called by their names."""

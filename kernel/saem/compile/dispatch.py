@@ -218,9 +218,9 @@ class Program:
         Shardings are those demanded, else those that XLA's partitioner chose.
         """
         lowered = self.lowered
-        where = where.with_token() if lowered.ordered else where
         if lowered.exchange is not None:
-            where = where.with_results(len(lowered.exchange.written))
+            where = lowered.exchange.placed(where)
+        where = where.with_token() if lowered.ordered else where
         demanded = where.ins or (None,) * len(self.kept)
         demanded = [s for s, kept in zip(demanded, self.kept) if kept]
         count = len(lowered.consts)

@@ -113,7 +113,7 @@ def used_among(inputs: Sequence[Var], live: set[Atom]) -> tuple[bool, ...]:
     Where sizes are open all are: each may be the one from which a size is known.
     """
     sizes_open = any(True for _ in open_sizes([v.aval.shape for v in inputs]))
-    return tuple(sizes_open or v in live or is_ref(v.aval) for v in inputs)
+    return tuple(sizes_open or v in live or v.aval.changes for v in inputs)
 
 
 def lower(closed: ClosedJaxpr, *, name: str = "fn", keep_unused: bool = False,
@@ -154,7 +154,7 @@ def lower_as(closed: ClosedJaxpr, options: Options) -> Lowering:
         return hi_types.chapter.lower_as_arrays(closed, options, lower_as)
     if any(is_ref(v.aval) for v in closed.jaxpr.invars):
         exchange = refs.chapter.exchange(closed)
-        spread = options.spread and options.spread.with_results(len(exchange.written))
+        spread = options.spread and exchange.placed(options.spread)
         lowered = lower_as(exchange.pure, dataclasses.replace(
             options, donated=exchange.donated(options.donated), spread=spread))
         return dataclasses.replace(lowered, exchange=exchange)

@@ -109,12 +109,14 @@ class Seen:
 
     ``placements``: avals with a placement, or a mesh with an Explicit axis; until then inferring
     a type is calling a typing rule.  ``sums``: specs with unreduced or reduced axes.
-    ``storage``: memories and layouts other than a device's own.
+    ``storage``: memories and layouts other than a device's own.  ``states``: values of types that a
+    program defines and that change.
     """
 
     placements: ClassVar[bool] = False
     sums: ClassVar[bool] = False
     storage: ClassVar[bool] = False
+    states: ClassVar[bool] = False
 
 
 class ShapedArray:
@@ -124,6 +126,8 @@ class ShapedArray:
     """
 
     __slots__ = ("shape", "dtype", "weak_type", "placement", "_hash", "_mlir_type")
+    # Whether values change while a program runs, as references do.
+    changes: ClassVar[bool] = False
     # The name of the type in StableHLO, once it is known (``compile.text``).
     _mlir_type: str
     # The sharding of a type that names no mesh axis; set by ``placement.shardings``.
@@ -253,10 +257,39 @@ class ShapedArray:
     # Its older name, which rules of libraries still use.
     at_least_vspace = to_tangent_aval
 
+    # -- a type of arrays among those that programs define (``core.hi_types``) --
+    is_high: ClassVar[bool] = False
+    has_qdd: ClassVar[bool] = False
+
+    def lo_ty(self) -> list[ShapedArray]:
+        """Return the types of the arrays that hold a value: this one."""
+        return [self]
+
+    def lower_val(self, hi_val: Any) -> list[Any]:
+        """Return the arrays that hold ``hi_val``, which is one."""
+        return [hi_val]
+
+    def raise_val(self, *lo_vals: Any) -> Any:
+        """Return the value that arrays hold, of which there is one."""
+        (lo_val,) = lo_vals
+        return lo_val
+
+    def normalize(self) -> ShapedArray:
+        """Return this type without weakness: what two of them must have in common to be joined."""
+        return self.strip_weak_type()
+
     def to_ct_aval(self) -> ShapedArray:
         """Return the aval of this value's cotangent: unreduced where the value is reduced."""
         aval = self.to_tangent_aval()
         return aval if aval.placement is None else aval.with_sums(aval.sums.dual)
+
+    def stacked(self, size: int) -> ShapedArray:
+        """Return the type of a stack of ``size`` values of this type, along a new first axis."""
+        return self.update(shape=(size, *self.shape))
+
+    def row(self, size: int) -> ShapedArray:
+        """Return the type of a value of which this is the type of a stack of ``size``."""
+        return self.update(shape=self.shape[1:])
 
     def with_sums(self, sums: Sums, like: Any = None) -> ShapedArray:
         """Return this aval unreduced and reduced along exactly these axes.

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from saem.core import errors, paths
-from saem.core.hi_types import attribute_of, is_high
+from saem.core.hi_types import attribute_of, is_high, operator_of
 from saem.core.trace import Tracer, concrete_or_none, state
 
 _USE_CONTROL_FLOW = (
@@ -119,10 +119,14 @@ def _array(self: Tracer, dtype: Any = None, copy: Any = None) -> np.ndarray:
 
 
 def _len(self: Tracer) -> int:
+    if is_high(self.aval):
+        return operator_of(self.aval, "__len__")(self)
     return len(self.aval)
 
 
 def _iter(self: Tracer) -> Any:
+    if is_high(self.aval):
+        return operator_of(self.aval, "__iter__")(self)
     if not self.aval.shape:
         raise TypeError("iteration over a 0-d array")
     return (self[i] for i in range(self.aval.shape[0]))

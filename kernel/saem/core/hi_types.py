@@ -4,6 +4,10 @@ A library derives a class from ``jax.experimental.hijax.HiType``: it says which 
 what its tangents are, how they are added.  In a jaxpr a variable has that type; before a program is
 lowered each such variable becomes the variables of its arrays (``chapter``).
 
+A value of a ``MutableHiType`` changes while a program runs: it then holds other arrays, also of
+other types.  Which these are is its *state*, of a class of the program's own.  A variable's type
+keeps two of them: the one at the beginning and, as tracing goes on, the one now.
+
 Read before: ``core.avals``.  Read after: ``experimental.hijax.types``.
 Invariant: no program that is written for XLA has such a type; until a class is registered nothing
 looks for one (tests/kernel/test_hijax.py).
@@ -11,13 +15,14 @@ looks for one (tests/kernel/test_hijax.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import MethodType
 from typing import Any, ClassVar, NamedTuple, TypeGuard
 
 from saem.core import dtypes
-from saem.core.avals import ShapedArray, aval_of
+from saem.core.avals import Seen, ShapedArray, aval_of
 from saem.core.jaxpr import ClosedJaxpr, once_per_program, sub_jaxprs
+from saem.core.primitive import Primitive
 
 
 class HighDType(dtypes.ExtendedDType):
@@ -44,16 +49,24 @@ class HighDType(dtypes.ExtendedDType):
 class AbstractHigh(ShapedArray):
     """The abstract value of a value of ``ty``, a type that a program defines."""
 
-    __slots__ = ("ty",)
+    __slots__ = ("ty", "began", "state")
     # Whether there was ever one: until then no program is searched for them.
     used: ClassVar[bool] = False
     weak_type = False
     placement = None
 
-    def __init__(self, ty: Any):
+    def __init__(self, ty: Any, state: Any = None):
         AbstractHigh.used = True
         self.ty = ty
         self.dtype = HighDType(ty)
+        self.began = self.state = state
+        if state is not None:
+            Seen.states = Seen.placements = True
+
+    @property
+    def changes(self) -> bool:
+        """Whether values change."""
+        return self.began is not None
 
     @property
     def shape(self) -> tuple:
@@ -62,10 +75,10 @@ class AbstractHigh(ShapedArray):
         return shape if type(shape) is tuple else ()
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is AbstractHigh and self.ty == other.ty
+        return type(other) is AbstractHigh and (self.ty, self.began) == (other.ty, other.began)
 
     def __hash__(self) -> int:
-        return hash(self.ty)
+        return hash((self.ty, self.began))
 
     def update(self, **changes: Any) -> AbstractHigh:
         return self
@@ -74,7 +87,14 @@ class AbstractHigh(ShapedArray):
         return self
 
     def to_tangent_aval(self) -> ShapedArray:
-        return as_aval(self.ty.to_tangent_aval())
+        ty = self.ty.to_tangent_aval()
+        return as_aval(ty) if self.began is None else AbstractHigh(ty, self.began.to_tangent_qdd())
+
+    def stacked(self, size: int) -> ShapedArray:
+        return as_aval(self.ty.inc_rank(size, self.ty.leading_axis_spec()))
+
+    def row(self, size: int) -> ShapedArray:
+        return as_aval(self.ty.dec_rank(size, self.ty.leading_axis_spec()))
 
     def str_short(self, short_dtypes: bool = False) -> str:
         return self.ty.str_short(short_dtypes)
@@ -89,8 +109,17 @@ class AbstractHigh(ShapedArray):
         return getattr(self.ty, name)
 
     def held(self) -> list[ShapedArray]:
-        """Return the types of the arrays that hold a value."""
-        return [as_aval(aval) for aval in self.ty.lo_ty()]
+        """Return the types of the arrays that hold a value, at the beginning if they change."""
+        found = self.ty.lo_ty() if self.began is None else self.ty.lo_ty_qdd(self.began)
+        return [as_aval(aval) for aval in found]
+
+    def at_first(self) -> AbstractHigh:
+        """Return the type of a value in the state in which one of this type begins."""
+        return AbstractHigh(self.ty, self.began)
+
+    def now(self) -> AbstractHigh:
+        """Return the type of a value that begins in the state in which this one is now."""
+        return AbstractHigh(self.ty, self.state)
 
 
 class aval_property(NamedTuple):
@@ -113,6 +142,27 @@ def attribute_of(tracer: Any, name: str) -> Any:
     return MethodType(found.fun, tracer) if isinstance(found, aval_method) else found
 
 
+def array_of(x: Any) -> Any:
+    """Return the array that the type of ``x`` says it stands for (``__jax_array__``), or ``x``."""
+    aval = getattr(x, "aval", None)
+    if is_high(aval) and hasattr(aval.ty, "__jax_array__"):
+        return attribute_of(x, "__jax_array__")()
+    return x
+
+
+def operator_of(aval: AbstractHigh, name: str) -> Callable[..., Any]:
+    """Return what Python's operator ``name`` (``__add__``) does on values of ``aval``.
+
+    Raises: AttributeError if their type has no such method (``_add``), TypeError for a length.
+    """
+    found = getattr(aval.ty, name[1:-2], None)
+    if found is None:
+        error = TypeError if name in ("__len__", "__iter__") else AttributeError
+        raise error(f"a value of type {aval} has no operator {name}. Define {name[1:-2]} in "
+                    f"the class {type(aval.ty).__name__}.")
+    return found
+
+
 # What lowers programs with such values, and runs them; set by ``_wiring``.
 chapter: Any = None
 
@@ -122,9 +172,42 @@ def is_high(aval: Any) -> TypeGuard[AbstractHigh]:
     return type(aval) is AbstractHigh
 
 
+def is_mutable(aval: Any) -> TypeGuard[AbstractHigh]:
+    """Return whether ``aval`` is of values that are no arrays and change."""
+    return type(aval) is AbstractHigh and aval.began is not None
+
+
 def as_aval(ty: Any) -> ShapedArray:
     """Return the abstract value of values of ``ty``, a type of arrays or of a program."""
     return ty if isinstance(ty, ShapedArray) else AbstractHigh(ty)
+
+
+def carry_states(prim: Primitive, avals: Sequence[ShapedArray]) -> None:
+    """Let operands of ``prim``, of ``avals``, be in the states in which its programs leave them.
+
+    Raises: TypeError if branches leave an operand in several states, or a loop in another one.
+    """
+    nested = prim.nested
+    for number, aval in enumerate(avals):
+        if not is_mutable(aval) or nested is None or number < nested.before:
+            continue
+        left = [p.jaxpr.invars[number - nested.before].aval.state for p in nested.programs]
+        if nested.repeats:
+            if normal(left[0]) != normal(aval.state):
+                raise TypeError(f"a step of `{prim.name}` leaves a value of {aval} in the state "
+                                f"{left[0]}, but found it in {aval.state}. Let each step leave "
+                                "arrays of the types that it found.")
+        elif any(normal(state) != normal(left[0]) for state in left):
+            raise TypeError(f"the branches of `{prim.name}` leave a value of {aval} in several "
+                            f"states: {', '.join(map(str, left))}. Let each leave arrays of the "
+                            "same types.")
+        else:
+            aval.state = left[0]
+
+
+def normal(state: Any) -> Any:
+    """Return ``state`` as loops and branches compare it: without weak types, if it says how."""
+    return state.normalize() if hasattr(state, "normalize") else state
 
 
 def typeof(x: Any) -> Any:

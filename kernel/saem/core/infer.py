@@ -20,6 +20,7 @@ from typing import Any
 
 from saem.core.avals import Seen, ShapedArray
 from saem.core.errors import JaxprTypeError
+from saem.core.hi_types import carry_states, is_mutable
 from saem.core.jaxpr import Atom, ClosedJaxpr, DropVar, Jaxpr, Literal, Var, sub_jaxprs
 from saem.core.memory_spaces import HOST, memory_types, space_of
 from saem.core.primitive import Primitive
@@ -44,6 +45,9 @@ def infer(prim: Primitive, avals: Sequence[ShapedArray], checked: bool = False) 
         outs = summed_types(prim, avals, outs)
     if any(space_of(a) is HOST for a in avals):
         outs = memory_types(prim, avals, outs)
+    if Seen.states:
+        carry_states(prim, avals)
+        outs = [a.now() if is_mutable(a) else a for a in outs]
     return outs if prim.multiple_results else outs[0]
 
 

@@ -34,6 +34,7 @@ class AbstractRef(ShapedArray):
     """The abstract value of a mutable array that holds an array of type ``inner_aval``."""
 
     __slots__ = ("inner_aval", "memory_space", "kind")
+    changes = True
 
     def __init__(self, inner_aval: ShapedArray, memory_space: Any = None, kind: str | None = None):
         self.inner_aval = inner_aval
@@ -125,8 +126,8 @@ def works_inside_on_references(prim: Primitive) -> bool:
 
 def check_references(name: Callable[[], str], transform: str, leaves: Sequence[Any],
                      paths: Callable[[], Sequence[str]], closed_over: Sequence[Any] = ()) -> None:
-    """Refuse a reference that comes twice among the arguments of a function, or that the function
-    closes over as well.
+    """Refuse a reference, or another value that changes, that comes twice among the arguments of a
+    function, or that the function closes over as well.
 
     Raises: ArgumentError naming the arguments.
     """
@@ -134,21 +135,22 @@ def check_references(name: Callable[[], str], transform: str, leaves: Sequence[A
     inside = {id(x) for x in closed_over}
     for number, x in enumerate(leaves):
         aval = aval_of(x)
-        if not is_ref(aval):
+        if not aval.changes:
             continue
+        what = "mutable array reference" if is_ref(aval) else "value that changes"
         if id(x) in inside:
             raise errors.explained(
                 errors.ArgumentError, "ref.C16",
-                f"when tracing {name()} for {transform}, a mutable array reference of type {aval} "
+                f"when tracing {name()} for {transform}, a {what} of type {aval} "
                 f"was both closed over and passed as the argument {paths()[number]}",
                 advice="Pass it, or close over it; not both.")
         if first.setdefault(id(x), number) != number:
             a, b = (paths()[i] for i in (first[id(x)], number))
             raise errors.explained(
                 errors.ArgumentError, "ref.C17",
-                "only one reference to a mutable array may be passed as an argument to a function, "
-                f"but when tracing {name()} for {transform} the mutable array reference of type "
-                f"{aval} appeared at both {a} and {b}.",
+                f"only one {'reference to a mutable array' if is_ref(aval) else what} may be "
+                f"passed as an argument to a function, but when tracing {name()} for {transform} "
+                f"the {what} of type {aval} appeared at both {a} and {b}.",
                 advice="Pass it once, and use it for both.")
 
 

@@ -21,6 +21,7 @@ from saem.core import axes, config, dtypes, errors, tree
 from saem.core.arguments import as_tuple, check_callable, check_outputs, name_of, wraps
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.frames import boundary
+from saem.core.hi_types import is_mutable
 from saem.core.jaxpr import (
     ClosedJaxpr,
     Eqn,
@@ -115,6 +116,10 @@ class Remat(ProgramCall):
         if isinstance(prevent, tuple):
             prevent = (*[True] * split.saved_count, *(prevent[i] for i in split.read))
         again = Remat(split.again, prevent, True, policy)
+        if any(is_mutable(v.aval) for v in split.again.jaxpr.invars):
+            raise NotImplementedError(
+                "Effects not supported in partial-eval of `checkpoint`/`remat`: what it computes "
+                "again reads or changes a value of a type that changes. Do that outside of it.")
         recorded = (trace.emit(again, [*outs[n:], *(args[i] for i in split.read)])
                     if any(split.out_unknown) or again.effects else ())
         return merge(split.out_unknown, recorded, outs[:n])

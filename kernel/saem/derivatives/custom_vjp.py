@@ -22,7 +22,6 @@ from saem.core.frames import boundary
 from saem.core.jaxpr import ClosedJaxpr, with_nones
 from saem.core.primitive import Primitive, UndefinedPrimal, absent, primitive
 from saem.core.record import Record
-from saem.core.refs import is_ref
 from saem.core.sharded import same_sharding
 from saem.core.trace import Tracer, bind
 from saem.core.tree import map_
@@ -238,7 +237,7 @@ class UserBackward(Record, eq=False):
             return None
         needed = aval.to_ct_aval()
         if ct is None or isinstance(ct, SymbolicZero):
-            return None if is_ref(aval) else as_array(zeros_of(needed))
+            return None if aval.changes else as_array(zeros_of(needed))
         got = aval_of(ct)
         differ = "shapes" if got.shape != needed.shape else (
             "manual axis types" if not got.vma <= needed.vma else

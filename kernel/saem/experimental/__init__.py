@@ -25,7 +25,7 @@ _find, __dir__ = _lazy.namespace(__name__, {
     "saem.experimental.xla_metadata": "",
     "saem.experimental.serialize_executable": "",
     "saem.experimental.hijax": "",
-    "saem.experimental.hijax.types": "cur_qdd",
+    "saem.experimental.hijax.lowered": "cur_qdd",
     "saem.experimental.key_reuse": "",
     "saem.experimental.mesh_utils": "",
     "saem.experimental.multihost_utils": "",

@@ -35,9 +35,10 @@ from saem.core.arguments import (
     name_of,
     shown_name,
 )
-from saem.core.avals import Seen, ShapedArray
+from saem.core.avals import Seen, ShapedArray, aval_of
 from saem.core.dimensions import unwrapped
 from saem.core.events import CacheHit, CacheMiss, FunctionRef, bus
+from saem.core.hi_types import AbstractHigh, array_of
 from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr
 from saem.core.kept import Kept
 from saem.core.lazy import later
@@ -79,11 +80,17 @@ class Entry:
         self.mesh = mesh
         self.donated = donated
         self.demands = demands
-        # References it closes over, its last inputs; None if it works on none at all.
+        # References and other values that change, which it closes over: its last inputs, or None.
         self.refs = refs
         # What it took from its surroundings, if there was a listener.
         self.seen: signature.Seen | None = None
         self.programs: dict[Any, Program] = {}
+
+    def is_stale(self) -> bool:
+        """Return whether a value that the function closes over has another type by now."""
+        refs = self.refs or ()
+        return any(aval_of(x) != aval for x, aval in zip(
+            refs, self.closed.in_avals[len(self.closed.in_avals) - len(refs):]))
 
 
 _all_jits: weakref.WeakSet = weakref.WeakSet()
@@ -172,7 +179,7 @@ class Jitted:
         """Return the traced program for a call, tracing if there is none."""
         key = trace_key(bound, avals)
         entry = self.entries.get(key)
-        if entry is None:
+        if entry is None or (Seen.states and entry.is_stale()):
             if self.is_watched():
                 self.publish_miss(bound)
             entry = self.trace(bound, avals)
@@ -193,7 +200,7 @@ class Jitted:
         ins, outs = self.shardings(bound, out_tree)
         demands = demands_of(closed, ins and [*ins, *[None] * len(refs)], outs)
         return Entry(closed, out_tree, moved, mesh_set.value, donated, demands,
-                     refs if any(map(is_ref, closed.in_avals)) else None)
+                     refs if any(a.changes for a in closed.in_avals) else None)
 
     def call_of(self, entry: Entry) -> JitCall:
         """Return the operation that stands for ``entry`` in other programs."""
@@ -403,7 +410,7 @@ def with_arrays(values: Sequence[Any]) -> Any:
     for x in values:
         if hasattr(type(x), "__jax_array__"):
             return list(map(unwrapped, values))
-    return values
+    return list(map(array_of, values)) if AbstractHigh.used else values
 
 
 def is_outside(args: tuple, kwargs: dict[str, Any]) -> bool:

@@ -22,6 +22,7 @@ from saem.core import axes, config, dtypes, errors, promotion, source, tree
 from saem.core.arguments import check_outputs, described
 from saem.core.avals import Seen, ShapedArray, aval_of
 from saem.core.events import bus
+from saem.core.hi_types import is_mutable
 from saem.core.jaxpr import ClosedJaxpr, Origin, Var, pick, split_list, sub_jaxprs
 from saem.core.leaks import leaked_tracer
 from saem.core.primitive import Primitive
@@ -70,7 +71,8 @@ def trace_body(fun: Callable, in_tree: Any, avals: Sequence[ShapedArray], name: 
     body = known.get(key)
     if body is None:
         body = _trace(fun, in_tree, avals, name)
-        if not any(isinstance(c, Tracer) for c in body.consts):
+        if not any(isinstance(c, Tracer) or is_mutable(v.aval)  # whose state may be another then
+                   for c, v in zip(body.consts, body.closed.jaxpr.invars)):
             known.keep(key, body)
     return body
 

@@ -27,6 +27,7 @@ from saem.core import jaxpr as jaxpr_module
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.dimensions import Dim
 from saem.core.frames import boundary
+from saem.core.hi_types import as_type, is_high
 from saem.core.jaxpr import (
     ClosedJaxpr,
     Eqn,
@@ -114,7 +115,7 @@ class Scan(HigherOrder):
             self, jaxpr=jaxpr, num_consts=num_consts, num_carry=num_carry, **changes)
 
     def stacked(self, aval: ShapedArray) -> ShapedArray:
-        return aval.update(shape=(self.length, *aval.shape))
+        return aval.stacked(self.length)
 
     def typing(self, *avals):
         consts, carry, rows = self.parts(self.jaxpr.in_avals)
@@ -378,12 +379,12 @@ def bind_scan(name: str, f: Callable, owner: Callable, init: Any, xs: Any, lengt
     start, carry_tree = tree.flatten(init)
     in_tree = tree.treedef_tuple([carry_tree, rows_tree])
     for aval in map(aval_of, rows):
-        if entries_of(aval)[:1] != (None,):
+        if entries_of(aval)[:1] != (None,) and not is_high(aval):
             raise errors.explained(
                 errors.ArgumentError, "scan.S1", "0th dimension of all xs should be replicated. "
                 f"Got {sharding_of(aval).spec}",
                 advice="Reshard xs: jax.reshard(xs, P(None, ...)).")
-    row_avals = [a.update(shape=a.shape[1:]) for a in map(aval_of, rows)]
+    row_avals = [aval_of(x).row(length) for x in rows]
     body, start = trace_carry(
         lambda avals: trace_body(f, in_tree, [*avals, *row_avals], name, owner), start, owner,
         lambda body: body.out_avals[:len(start)] if _carry_tree(name, body) == carry_tree
@@ -437,10 +438,12 @@ def _length(name: str, xs: Any, length: Any) -> int:
     Raises: ValueError if the stacks do not agree with one another or with ``length``.
     """
     what = ""
-    shapes = [aval_of(x).shape for x in tree.leaves(xs)]
+    # Types that a program defines do not say how many rows a value has.
+    leaves = [x for x in tree.leaves(xs) if not is_high(aval_of(x))]
+    shapes = [aval_of(x).shape for x in leaves]
     sizes = [shape[0] for shape in shapes if shape]
     if len(sizes) < len(shapes):
-        scalars = [str(x) for x, shape in zip(tree.leaves(xs), shapes) if not shape]
+        scalars = [str(x) for x, shape in zip(leaves, shapes) if not shape]
         what = f"scan got value with no leading axis to scan over: {', '.join(scalars)}"
     elif length is not None:
         length = _as_length(name, length)
@@ -455,7 +458,8 @@ def _length(name: str, xs: Any, length: Any) -> int:
     if what:
         raise errors.explained(
             errors.ArgumentError, f"{name}.C6", f"{what}.",
-            advice="Every array of xs has the rows along its first axis; with xs=None pass length.")
+            advice="Every array of xs has the rows along its first axis; pass length with xs=None "
+            "or with values of types that a program defines.")
     return sizes[0] if length is None else length
 
 
@@ -489,9 +493,25 @@ def scan_in_python(name: str, f: Callable, carry: Any, xs: Any, length: int | No
     ys = []
     for step in range(length):
         row = length - 1 - step if reverse else step
-        carry, y = f(carry, treedef.unflatten(
-            [index_in_dim(x, row, keepdims=False) for x in leaves]))
+        carry, y = f(carry, treedef.unflatten([taken(x, row, length) for x in leaves]))
         ys.append(y)
     ordered = ys[::-1] if reverse else ys
-    return carry, tree.map_(lambda *rows: concatenate(
-        [expand_dims(row, (0,)) for row in rows], 0), *ordered)
+    return carry, tree.map_(lambda *rows: put_together(rows), *ordered)
+
+
+def taken(x: Any, row: int, length: int) -> Any:
+    """Return a row of the stack ``x`` of ``length`` rows."""
+    aval = aval_of(x)
+    if is_high(aval):
+        rows = [taken(y, row, length) for y in aval.ty.lower_val(x)]
+        return as_type(aval.row(length)).raise_val(*rows)
+    return index_in_dim(x, row, keepdims=False)
+
+
+def put_together(rows: Sequence[Any]) -> Any:
+    """Return the stack of ``rows``."""
+    aval = aval_of(rows[0])
+    if is_high(aval):
+        parts = zip(*map(aval.ty.lower_val, rows))
+        return as_type(aval.stacked(len(rows))).raise_val(*map(put_together, parts))
+    return concatenate([expand_dims(row, (0,)) for row in rows], 0)

@@ -23,10 +23,11 @@ from saem.compile.regions import any_true, choose_rows, write_while
 from saem.core import config, dtypes, errors, tree
 from saem.core import jaxpr as jaxpr_module
 from saem.core import refs as core_refs
-from saem.core.avals import aval_of
+from saem.core.avals import Seen, aval_of
 from saem.core.dimensions import Dim
 from saem.core.effects import TOKEN, in_order, is_ordered
 from saem.core.frames import boundary
+from saem.core.hi_types import is_mutable
 from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr, merge, pick, split_list
 from saem.core.primitive import primitive
 from saem.core.refs import is_ref, shifted
@@ -294,6 +295,12 @@ def bind_while(cond_fun: Callable, body_fun: Callable, owner: Callable, init_val
     program = ClosedJaxpr(program.jaxpr.replace(
         outvars=pick(program.jaxpr.outvars, fixed, False)), program.consts)
     start = pick(leaves, fixed, False)
+    if Seen.states:
+        for x in test_consts:
+            if is_mutable(aval_of(x)) and any(x is y for y in consts):
+                raise NotImplementedError(
+                    f"the condition of `{name}` closes over a value of type {aval_of(x)}, which "
+                    "its body closes over, too. Carry what the condition reads in arrays.")
     outs = bind(While(test_program, program, len(test_consts), len(consts)), *test_consts,
                 *consts, *start) if start or not any(fixed) else []
     return body.out_tree.unflatten(merge(fixed, pick(leaves, fixed), outs))

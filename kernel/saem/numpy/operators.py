@@ -2,8 +2,9 @@
 
 A table from the names of Python's operators to two functions: for arrays, jaxlib's C++ callable,
 which answers without Python once it has seen such operands; for tracers, a Python function, because
-C++ would only hand tracers on.  Both return ``NotImplemented`` for a non-array, so that the
-other operand gets its turn and Python raises its own ``TypeError``.
+C++ would only hand tracers on.  Both return ``NotImplemented`` for a non-array, so that the other
+operand gets its turn and Python raises its own ``TypeError``.  Of a value of a type that a program
+defines that type is asked.
 
 Read before: ``numpy.arithmetic``, ``numpy.logic``.  Read after: ``saem._wiring``, which puts the
 functions on the classes.
@@ -16,6 +17,7 @@ from collections.abc import Callable
 from typing import Any
 
 from saem.core.avals import aval_functions, is_array_like
+from saem.core.hi_types import AbstractHigh, operator_of
 from saem.core.lazy import later
 from saem.core.record import Record
 from saem.jit.library import library_function
@@ -38,15 +40,21 @@ class Operator(Record):
 constant_power = library_function(integer_power, static_argnums=1)
 
 
-def unary(fun: Callable) -> Operator:
-    return Operator(library_function(fun), fun)
+def unary(name: str, fun: Callable) -> Operator:
+    def method(self):
+        return operator_of(self.aval, name)(self) if type(self.aval) is AbstractHigh else fun(self)
+
+    method.__name__ = fun.__name__
+    return Operator(library_function(fun), method)
 
 
-def binary(fun: Callable, symbol: str) -> Operator:
+def binary(name: str, fun: Callable, symbol: str) -> Operator:
     """Return the row for ``x symbol y``."""
     accepts = _accepts(symbol, False)
 
     def method(self, other):
+        if type(self.aval) is AbstractHigh:
+            return operator_of(self.aval, name)(self, other)
         if type(other) in aval_functions or accepts(self, other):
             return fun(self, other)
         return NotImplemented
@@ -55,11 +63,13 @@ def binary(fun: Callable, symbol: str) -> Operator:
     return Operator(library_function(fun, accepts=accepts), method)
 
 
-def reflected(fun: Callable, symbol: str) -> Operator:
+def reflected(name: str, fun: Callable, symbol: str) -> Operator:
     """Return the row for ``y symbol x``, where y is no array class of ours."""
     accepts = _accepts(symbol, True)
 
     def method(self, other):
+        if type(self.aval) is AbstractHigh:
+            return operator_of(self.aval, name)(self, other)
         if type(other) in aval_functions or accepts(self, other):
             return fun(other, self)
         return NotImplemented
@@ -93,7 +103,7 @@ def matmul(x: Any, y: Any) -> Any:
 
 def _power_row() -> Operator:
     """Return the row for ``x ** y``, where a constant y is part of the program."""
-    general = binary(arithmetic.power, "**")
+    general = binary("__pow__", arithmetic.power, "**")
 
     def power(self, other):
         if type(other) is int or is_constant_integer(other):
@@ -101,18 +111,22 @@ def _power_row() -> Operator:
         return general.array(self, other)
 
     def tracer_power(self, other):
-        return integer_power(self, other) if type(other) is int else general.tracer(self, other)
+        plain = type(other) is int and type(self.aval) is not AbstractHigh
+        return integer_power(self, other) if plain else general.tracer(self, other)
 
     return Operator(power, tracer_power)
 
 
 OPERATORS: dict[str, Operator] = {
-    "__neg__": unary(arithmetic.negative),
-    "__pos__": unary(arithmetic.positive),
-    "__abs__": unary(arithmetic.absolute),
-    "__invert__": unary(logic.bitwise_not),
     "__pow__": _power_row(),
-    "__rpow__": reflected(arithmetic.power, "**"),
+    "__rpow__": reflected("__rpow__", arithmetic.power, "**"),
+}
+
+_UNARY = {
+    "neg": arithmetic.negative,
+    "pos": arithmetic.positive,
+    "abs": arithmetic.absolute,
+    "invert": logic.bitwise_not,
 }
 
 _BINARY = {
@@ -138,8 +152,10 @@ _COMPARISONS = {
     "gt": (logic.greater, ">"),
     "ge": (logic.greater_equal, ">="),
 }
+for _name, _fun in _UNARY.items():
+    OPERATORS[f"__{_name}__"] = unary(f"__{_name}__", _fun)
 for _name, (_fun, _symbol) in _BINARY.items():
-    OPERATORS[f"__{_name}__"] = binary(_fun, _symbol)
-    OPERATORS[f"__r{_name}__"] = reflected(_fun, _symbol)
+    OPERATORS[f"__{_name}__"] = binary(f"__{_name}__", _fun, _symbol)
+    OPERATORS[f"__r{_name}__"] = reflected(f"__r{_name}__", _fun, _symbol)
 for _name, (_fun, _symbol) in _COMPARISONS.items():
-    OPERATORS[f"__{_name}__"] = binary(_fun, _symbol)
+    OPERATORS[f"__{_name}__"] = binary(f"__{_name}__", _fun, _symbol)

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from saem.compile.device_assignment import Spread
 from saem.core import axes, errors
 from saem.core.avals import aval_of
 from saem.core.jaxpr import (
@@ -79,6 +80,10 @@ class Exchange:
         self.which = tuple([is_ref(aval) for aval in closed.in_avals])
         self.pure, self.written = discharged(closed, self.which, True)
         self.results = len(closed.jaxpr.outvars)
+
+    def placed(self, spread: Spread) -> Spread:
+        """Return the place of the pure form, given that of the program."""
+        return spread.with_results(len(self.written))
 
     def donated(self, given: Sequence[bool]) -> tuple[bool, ...]:
         """Return which buffers the program may reuse: of references, those that it writes."""

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from saem.core import refs as core_refs
 from saem.core.avals import Seen, ShapedArray, aval_of
+from saem.core.hi_types import is_mutable
 from saem.core.jaxpr import (
     ClosedJaxpr,
     DropVar,
@@ -54,7 +55,7 @@ class PartialTrace(Recorder):
     """Computes operations on known values in the parent and records the others."""
 
     def new_unknown(self, aval: ShapedArray) -> PartialTracer:
-        var = Var(aval)
+        var = Var(aval.at_first() if is_mutable(aval) else aval)
         self.invars.append(var)
         return PartialTracer(self, var)
 

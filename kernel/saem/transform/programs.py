@@ -31,11 +31,11 @@ from saem.core.arguments import (
 from saem.core.avals import ShapedArray, ShapeDtypeStruct
 from saem.core.events import FunctionRef, bus
 from saem.core.frames import boundary
-from saem.core.hi_types import as_type, is_high
+from saem.core.hi_types import as_type, is_high, is_mutable
 from saem.core.jaxpr import ClosedJaxpr, Origin
 from saem.core.kept import Kept
 from saem.core.lazy import later
-from saem.core.refs import check_references, is_ref
+from saem.core.refs import check_references
 from saem.core.sharded import sharding_of
 from saem.core.trace import Tracer
 from saem.transform.staging import trace_flat
@@ -74,7 +74,7 @@ def traced(fun: Callable, parameters: Parameters, bound: Bound, avals: Sequence[
 
     ``jit`` with any options, ``make_jaxpr`` and ``eval_shape`` share one trace of a function.
     Not kept are functions of the ``library``, each of which has one jit, and programs that close
-    over tracers.
+    over tracers or over values whose types change.
     """
     programs = Kept() if library else table_of(fun, "program")
     key = trace_key(bound, avals)
@@ -82,7 +82,8 @@ def traced(fun: Callable, parameters: Parameters, bound: Bound, avals: Sequence[
     if found is None:
         names = [] if library else [path for path, _ in bound.leaf_names(parameters)]
         found = closed, _ = _trace(fun, bound, avals, transform, name, reference, names)
-        if not any(isinstance(c, Tracer) for c in closed.consts):
+        if not any(isinstance(c, Tracer) or is_mutable(v.aval)
+                   for c, v in zip(closed.consts, closed.jaxpr.constvars)):
             programs.keep(key, found)
     return found
 
@@ -116,7 +117,7 @@ def trace_function(fun: Callable, args: tuple, kwargs: dict[str, Any],
     bound = Bound(parameters, args, kwargs)
     check_static_hashable(parameters, bound.statics)
     avals = abstract_arguments(fun, bound.leaves, lambda: bound.leaf_names(parameters), abstract)
-    if any(map(is_ref, avals)):
+    if any(a.changes for a in avals):
         check_references(lambda: described(fun), name, bound.leaves,
                          lambda: [path for path, _ in bound.leaf_names(parameters)])
     return traced(fun, parameters, bound, avals, name, name_of(fun),

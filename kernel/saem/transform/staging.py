@@ -23,12 +23,12 @@ from saem.compile.dispatch import put
 from saem.core import axes, config, errors, source
 from saem.core.avals import Seen, ShapedArray, aval_of
 from saem.core.events import FunctionRef, TraceBegin, TraceEnd, bus
+from saem.core.hi_types import AbstractHigh, is_high, is_mutable
 from saem.core.infer import infer
 from saem.core.jaxpr import Atom, ClosedJaxpr, Eqn, Jaxpr, Literal, Var, pick
 from saem.core.lazy import later
 from saem.core.leaks import check_leaks, leaked_tracer
 from saem.core.primitive import Primitive
-from saem.core.refs import is_ref
 from saem.core.sharded import entries_on, with_spec
 from saem.core.trace import Boundary, Mark, Trace, Tracer, current, eval_trace, marks_of, state
 from saem.core.varying import vma_of, wanted
@@ -80,9 +80,11 @@ class Recorder(Trace):
         if var is None:
             if isinstance(x, Tracer):
                 self.check_live(x)
-            elif kind is not ArrayImpl and hasattr(kind, "__jax_array__"):
+            elif kind is not ArrayImpl and hasattr(kind, "__jax_array__") and not (
+                    AbstractHigh.used and is_high(aval_of(x))):
                 return self.as_atom(x.__jax_array__())
-            var = self.constvars[id(x)] = Var(aval_of(x))
+            aval = aval_of(x)
+            var = self.constvars[id(x)] = Var(aval.at_first() if is_mutable(aval) else aval)
             self.consts.append(x)
         return var
 
@@ -187,7 +189,7 @@ class StagingTrace(Recorder):
     sees_all = True
 
     def new_arg(self, aval: ShapedArray) -> StagingTracer:
-        var = Var(aval)
+        var = Var(aval.at_first() if is_mutable(aval) else aval)
         self.invars.append(var)
         return StagingTracer(self, var)
 
@@ -207,9 +209,20 @@ class StagingTrace(Recorder):
             for x in args
         ]
         outvars = self.record(prim, invars)
+        if Seen.states:
+            self.see_states(args, invars)
         if prim.multiple_results:
             return [StagingTracer(self, var) for var in outvars]
         return StagingTracer(self, outvars[0])
+
+    def see_states(self, args: Sequence[Any], atoms: Sequence[Atom]) -> None:
+        """Give those of ``args`` that change, the variables ``atoms``, the states they are in now.
+
+        A tracer's type names no other state: programs are kept by the types of their arguments.
+        """
+        for x, atom in zip(args, atoms):
+            if is_mutable(atom.aval) and isinstance(x, Tracer):
+                x.aval = atom.aval.now()
 
     def as_atom(self, x: Any) -> Atom:
         if type(x) is StagingTracer and x._trace is self:
@@ -308,18 +321,21 @@ def write_function(ctx: Any, function: Callable[..., Sequence[Any]], *xs: str) -
 def move_tracer_consts(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, list[Any]]:
     """Turn constants that are tracers into leading inputs; returns the program and those values.
 
-    References move with them.
+    References and other values that change move with them.
     """
     moved = [isinstance(c, Tracer) for c in closed.consts]
     if not any(moved):
         return closed, []
-    moved = [m or is_ref(v.aval) for m, v in zip(moved, closed.jaxpr.constvars)]
+    moved = [m or v.aval.changes for m, v in zip(moved, closed.jaxpr.constvars)]
     return consts_to_inputs(closed, moved, first=True)
 
 
 def move_refs(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, list[Any]]:
-    """Turn constants that are references into last inputs; returns the program and those values."""
-    moved = [is_ref(v.aval) for v in closed.jaxpr.constvars]
+    """Turn constants that change, such as references, into last inputs.
+
+    Returns the program and those values.
+    """
+    moved = [v.aval.changes for v in closed.jaxpr.constvars]
     if not any(moved):
         return closed, []
     return consts_to_inputs(closed, moved, first=False)

@@ -2,23 +2,24 @@
 
 ``VJPHiPrimitive`` is the base of operations that bring their derivatives (``vjp_primitive``);
 ``HiType`` and ``HiPrimitive`` are those of values that are no arrays and of operations on them
-(``types``), which become arrays when a program is lowered (``lowered``).  Types of values that
-change are not offered: libraries (flax.nnx) define classes for them when they are imported, and use
-them only if they are switched on, so the bases are here, and an operation on such a type raises.
+(``types``), which become arrays when a program is lowered (``lowered``).  Values of a
+``MutableHiType`` change while a program runs, as a box of arrays does.
 
 Read before: ``interpreters.ad``, ``core.refs``.
-Invariant: a class can be derived from each base, and nothing computes wrongly: what is not offered
-raises NotImplementedError (tests/kernel/test_hijax.py).
+Invariant: what a program of such values computes is what Python computes with them outside of
+traces (tests/kernel/test_hijax.py).
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from saem.core import AbstractValue, ShapedArray
 from saem.core.hi_types import aval_method, aval_property
 from saem.core.refs import AbstractRef
 from saem.experimental.hijax.types import (
+    AvalMutableQDD,
+    AvalQDD,
     HiPrimitive,
     HiPspec,
     HiType,
@@ -27,20 +28,6 @@ from saem.experimental.hijax.types import (
 )
 from saem.experimental.hijax.vjp_primitive import VJPHiPrimitive
 from saem.interpreters.ad import Zero, instantiate_zeros, is_undefined_primal
-
-
-class AvalQDD(NamedTuple):
-    """A type, and what of it changes while the program runs."""
-
-    aval: Any
-    qdd: Any
-
-
-class AvalMutableQDD(NamedTuple):
-    """A type, and a cell that holds what of it changes."""
-
-    aval: Any
-    mutable_qdd: Any
 
 
 class _EffectTypes:
