@@ -46,6 +46,19 @@ GROUPS = {
         "T(lambda a: jnp.repeat(a, np.arange(8), axis=0, out_sharding=P('x')), xr)",
         "T(lambda a: jnp.repeat(a, 0, axis=1), xr)", "T(lambda a: a.repeat(2), v)",
         "jnp.cumsum(xr)", "jnp.cumprod(v)", "T(lambda a: jnp.cumsum(a, 1), xr)"],
+    "requested where nothing else changes": [
+        "T(lambda a: jnp.reshape(a, (8, 4), out_sharding=P(None, 'x')), xr)",
+        "T(lambda a: lax.reshape(a, (8, 4), out_sharding=P('y')), rep)",
+        "T(lambda a: a.reshape(8, -1, out_sharding=P()), x)",
+        "T(lambda a: a.flatten(out_sharding=P('x')), A((8,)))", "V(v.ravel(out_sharding=P()))",
+        "T(lambda a: a.flatten(out_sharding=P('y')), rep)",
+        "V(v.reshape(8, out_sharding=P('y')), xr.reshape(8, 4, out_sharding=P(None, 'y')))",
+        "T(lambda a: lax.reduce(a, 0., lax.add, (0,), out_sharding=P('x')), rep)",
+        "T(lambda a: lax.reduce(a, 0., lax.add, (0,), out_sharding=P(None)), xc)",
+        "T(lambda a: lax.conv_general_dilated(a, jnp.ones((4, 2, 1, 1)), (1, 1), 'SAME',"
+        " out_sharding=P('x')), A((8, 2, 4, 4)))",
+        "T(lambda a: jnp.full_like(a, 2.), xr)",
+        "T(lambda a: jnp.zeros_like(a, out_sharding=P('x')), rep)"],
     "no elements": [
         "T(lambda a: a[:, :0].reshape(0), xr)",
         "T(lambda a: a.reshape(0, 4), D((8, 0, 3), 'x'))", "T(lambda a: a[:0].reshape(0, 2), xc)"],

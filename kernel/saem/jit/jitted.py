@@ -192,7 +192,8 @@ class Jitted:
     def trace(self, bound: Bound, avals: tuple[ShapedArray, ...]) -> Entry:
         """Trace the function for ``avals``.  Raises: TypeError if the function has no hash."""
         hash(self.fun)
-        closed, out_tree = traced(self.fun, self.parameters, bound, avals, "jit", self.name,
+        fun = on_arrays(self.fun) if self.library else self.fun
+        closed, out_tree = traced(fun, self.parameters, bound, avals, "jit", self.name,
                                   self.reference, library=self.library)
         closed, moved = move_tracer_consts(closed)
         closed, refs = move_refs(closed)
@@ -307,7 +308,7 @@ class Jitted:
                     return self.call_outside(self.bind_arguments(args, kwargs))
             if self.inline and self.library and (
                     self.inlines_in(trace) if traced else not config.shortcuts.value):
-                return self.fun(*with_arrays(args), **kwargs), None, False
+                return self.fun(*with_arrays(args), **named_arrays(kwargs)), None, False
             if not traced:
                 return self.call_outside(self.bind_arguments(args, kwargs))
             bound = self.bind_arguments(args, kwargs)
@@ -411,6 +412,20 @@ def with_arrays(values: Sequence[Any]) -> Any:
         if hasattr(type(x), "__jax_array__"):
             return list(map(unwrapped, values))
     return list(map(array_of, values)) if AbstractHigh.used else values
+
+
+def named_arrays(values: dict[str, Any]) -> dict[str, Any]:
+    """Return the keyword arguments ``values`` as ``with_arrays`` returns those by position."""
+    return dict(zip(values, with_arrays([*values.values()]))) if values else values
+
+
+def on_arrays(fun: Callable) -> Callable:
+    """Return ``fun`` for arguments that may be pytrees and stand for arrays (``__jax_array__``)."""
+    @functools.wraps(fun)
+    def function(*args: Any, **kwargs: Any) -> Any:
+        return fun(*with_arrays(args), **named_arrays(kwargs))
+
+    return function
 
 
 def is_outside(args: tuple, kwargs: dict[str, Any]) -> bool:

@@ -36,10 +36,12 @@ from saem.ops.convert import convert_element_type
 from saem.ops.linear import dim_after_reduce, permute, reduce_sum, reduced_shape, stacked
 from saem.ops.numbers import max as larger
 from saem.ops.numbers import min as smaller
+from saem.ops.reshard import reshard_to
 from saem.ops.scatter import Scatter
 from saem.ops.shape import broadcast, full, reshape, squeeze
 from saem.ops.slicing import pad, slice_in_dim
 from saem.ops.windows import GatherScatterMode, ScatterDimensionNumbers
+from saem.placement.shardings import named_sharding
 from saem.signal.pooling import (
     Padding,
     ReduceWindowMax,
@@ -390,7 +392,8 @@ def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], An
     """Return ``operands`` folded along ``dimensions`` by ``computation``, from ``init_values``.
 
     Both may be pytrees of arrays and scalars; ``computation`` then takes and returns such trees of
-    scalars.  It must be associative and ``init_values`` neutral.
+    scalars.  It must be associative and ``init_values`` neutral.  ``out_sharding`` is how results
+    are sharded along Explicit mesh axes.
     Raises: ValueError for axes that do not exist; TypeError for dtypes that do not fit.
 
     >>> lax.reduce(jnp.array([1, 2, 3]), 0, lax.add, (0,))
@@ -399,11 +402,17 @@ def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], An
     xs, starts, structure = flat_operands("reduce", operands, init_values)
     axes = tuple(int(d) for d in dimensions)
     axes = folds.checked_axes("reduce", xs[0], axes)
+    sharding = named_sharding(out_sharding, aval_of(xs[0]).ndim - len(axes))
     if len(xs) == 1 and starts_neutral(computation, starts[0], aval_of(xs[0]).dtype):
-        return structure.unflatten([KNOWN[computation][1](xs[0], axes)])
-    check_starts("reduce", "", [], [aval_of(s) for s in starts])
-    program = program_of("reduce", computation, structure, starts)
-    return structure.unflatten(bind(Reduce(computation, program, axes), *xs, *starts))
+        if computation is add:
+            return structure.unflatten([reduce_sum(xs[0], axes, out_sharding=out_sharding)])
+        outs = [KNOWN[computation][1](xs[0], axes)]
+    else:
+        check_starts("reduce", "", [], [aval_of(s) for s in starts])
+        program = program_of("reduce", computation, structure, starts)
+        outs = bind(Reduce(computation, program, axes), *xs, *starts)
+    return structure.unflatten(
+        outs if sharding is None else [reshard_to(x, sharding) for x in outs])
 
 
 def window_of(operand: ShapedArray, window_dimensions: Sequence[int],

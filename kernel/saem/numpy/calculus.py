@@ -17,7 +17,7 @@ import numpy as np
 
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
-from saem.core.dimensions import larger, smaller
+from saem.core.dimensions import larger, smaller, unwrapped
 from saem.core.lazy import later
 from saem.jit.library import library_function
 from saem.numpy import reductions
@@ -233,6 +233,7 @@ def interp(x: ArrayLike, xp: ArrayLike, fp: ArrayLike, left: ArrayLike | str | N
     Array([ 5., 20.], dtype=float32)
     """
     check_arraylike("interp", x, xp, fp)
+    x, xp, fp, period = unwrapped(x), unwrapped(xp), unwrapped(fp), unwrapped(period)
     if aval_of(xp).ndim != 1 or aval_of(xp).shape != aval_of(fp).shape:
         raise errors.explained(
             errors.ArgumentError, "interp.C1",

@@ -565,7 +565,8 @@ def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any, sh
             type(a) in aval_functions or isinstance(a, Tracer)):
         a = ShapeDtypeStruct(a.shape, dtypes.canonicalize(a.dtype))
     check_arraylike(name, a)
-    aval = aval_of(as_value(a))
+    a = as_value(a)
+    aval = aval_of(a)
     shape = aval.shape if shape is None else canonical_shape(shape)
     weak = dtype is device is sharding is None and aval.weak_type and not aval_of(value).shape
     wanted = aval.dtype if dtype is None else check_dtype(name, dtype)

@@ -19,7 +19,7 @@ import numpy as np
 
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
-from saem.core.dimensions import as_size
+from saem.core.dimensions import as_size, unwrapped
 from saem.core.trace import concrete_or_none
 from saem.jit.library import library_function
 from saem.numpy.arithmetic import divide
@@ -194,6 +194,7 @@ def histogram2d(x: ArrayLike, y: ArrayLike, bins: ArrayLike | list[ArrayLike] = 
            [0, 1]], dtype=int32)
     """
     x, y = array_argument("histogram2d", x, y)
+    bins = unwrapped(bins)
     one = not isinstance(bins, (list, tuple)) and np.ndim(bins) == 1 and len(bins) not in (1, 2)
     each = [bins, bins] if one else bins
     points = [shape.expand_dims(ravel(v), (1,)) for v in promote_dtypes_inexact(x, y)]

@@ -21,7 +21,7 @@ from saem.compile.arrays import rows_from_host
 from saem.compile.dispatch import device_of
 from saem.core import config, dtypes, errors
 from saem.core.avals import aval_of, represented_aval
-from saem.core.dimensions import as_size
+from saem.core.dimensions import as_size, unwrapped
 from saem.core.trace import Tracer, concrete_or_none, is_concrete
 from saem.jit.library import library_function
 from saem.numpy.axes import array_argument, as_array, numbers_may_be_arrays, refuse_out
@@ -270,7 +270,7 @@ def _collect(arrays: Any, leaves: list[Any]) -> None:
         for x in arrays:
             _collect(x, leaves)
     else:
-        leaves.append(arrays)
+        leaves.append(unwrapped(arrays))
 
 
 def _block(arrays: Any, depth: int, rank: int) -> Any:
@@ -510,7 +510,7 @@ def delete(arr: ArrayLike, obj: Any, axis: int | None = None, *,
     >>> jnp.delete(jnp.array([5, 6, 7]), 1)
     Array([5, 7], dtype=int32)
     """
-    arr = array_argument("delete", arr)
+    arr, obj = array_argument("delete", arr), unwrapped(obj)
     if axis is None:
         arr, axis = ravel(arr), 0
     axis = canonical_axis(axis, arr.ndim)
@@ -585,7 +585,7 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
     Array([1, 9, 2], dtype=int32)
     """
     check_arraylike("insert", arr, 0 if isinstance(obj, slice) else obj, values)
-    arr, values = as_array(arr), as_array(values)
+    arr, obj, values = as_array(arr), unwrapped(obj), as_array(values)
     if axis is None:
         arr, axis = ravel(arr), 0
     axis = canonical_axis(axis, arr.ndim)

@@ -82,9 +82,9 @@ def byteswap(x: Any) -> Any:
     return view(manipulation.reshape(octets, (*x.shape, -1)), dtype)[..., 0]
 
 
-def flatten(x: Any, order: str = "C", **_ignored: Any) -> Any:
+def flatten(x: Any, order: str = "C", *, out_sharding: Any = None) -> Any:
     """Return the elements of ``x`` in one dimension."""
-    return manipulation.ravel(x, order=order)
+    return manipulation.ravel(x, order=order, out_sharding=out_sharding)
 
 
 def astype(x: Any, dtype: Any, copy: bool = False, device: Any = None) -> Any:

@@ -335,7 +335,7 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1, precision: Precis
     Array([3, 7], dtype=int32)
     """
     check_arraylike("vecdot", x1, x2)
-    return _along("vecdot", x1, x2, axis, precision, preferred_element_type)
+    return _along("vecdot", as_value(x1), as_value(x2), axis, precision, preferred_element_type)
 
 
 def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Any:
@@ -359,7 +359,7 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Any:
     check_arraylike("vecmat", x1, x2)
     _check_ranks("vecmat", x1, x2, 1, 2)
     _check_sizes("vecmat", x1, x2, (-1,), (-2,))
-    rows = conj(x1) if aval_of(x1).dtype.kind == "c" else x1
+    rows = conj(x1) if represented_aval(x1).dtype.kind == "c" else x1
     return _stacked_product(rows, x2, row=True, column=False)
 
 

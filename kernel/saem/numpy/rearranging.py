@@ -19,7 +19,7 @@ import numpy as np
 
 from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
-from saem.core.dimensions import Dim
+from saem.core.dimensions import Dim, unwrapped
 from saem.core.sharded import entries_of
 from saem.core.trace import concrete_or_none
 from saem.jit.library import library_function
@@ -146,6 +146,7 @@ def roll(a: ArrayLike, shift: ArrayLike | Sequence[int],
     >>> jnp.roll(jnp.array([1, 2, 3]), 1)
     Array([3, 1, 2], dtype=int32)
     """
+    shift = unwrapped(shift)
     known = shift if type(shift) is int else _known_shifts(shift)
     if known is None:
         return _roll_by_array(array_argument("roll", a), shift, axis)
@@ -268,6 +269,7 @@ def repeat(a: ArrayLike, repeats: ArrayLike, axis: int | None = None, *,
     if whole:
         a, axis = ravel(a), 0
     axis = canonical_axis(axis, a.ndim)
+    repeats = unwrapped(repeats)
     if type(repeats) is Dim and total_repeat_length is None:
         return _repeat_all(a, repeats, axis)
     known = _known_repeats(repeats, total_repeat_length)

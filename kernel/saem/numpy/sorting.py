@@ -15,6 +15,7 @@ import numpy as np
 
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
+from saem.core.dimensions import unwrapped
 from saem.core.lazy import later
 from saem.core.sharded import sharding_of
 from saem.jit.library import library_function
@@ -229,6 +230,7 @@ def searchsorted(a: ArrayLike, v: ArrayLike, side: str = "left", sorter: ArrayLi
     Array([0, 1, 3], dtype=int32)
     """
     check_arraylike("searchsorted", a, v)
+    a, v = unwrapped(a), unwrapped(v)
     if sorter is not None:
         check_arraylike("searchsorted", sorter)
     if side not in ("left", "right"):
@@ -356,6 +358,7 @@ def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False, *,
     Array([0, 2], dtype=int32)
     """
     check_arraylike("digitize", x, bins)
+    x, bins = unwrapped(x), unwrapped(bins)
     if aval_of(bins).ndim != 1:
         raise errors.explained(
             errors.ArgumentError, "digitize.C1",

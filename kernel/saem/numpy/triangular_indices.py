@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from saem.core import dtypes, errors
-from saem.core.avals import aval_of
+from saem.core.avals import represented_aval
 from saem.core.dimensions import as_size, inconclusive, is_nonnegative, is_static
 from saem.jit.library import library_function
 from saem.numpy.axes import array_argument
@@ -77,7 +77,7 @@ def diag_indices_from(arr: ArrayLike) -> tuple[Any, ...]:
     (Array([0, 1], dtype=int32), Array([0, 1], dtype=int32))
     """
     check_arraylike("diag_indices_from", arr)
-    sizes = aval_of(arr).shape
+    sizes = represented_aval(arr).shape
     _check_square("input array", sizes)
     return diag_indices(sizes[0], ndim=len(sizes))
 
@@ -151,7 +151,7 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
 
 def _matrix_shape(name: str, arr: Any) -> tuple[int, int]:
     check_arraylike(name, arr)
-    sizes = aval_of(arr).shape
+    sizes = represented_aval(arr).shape
     if len(sizes) != 2:
         raise errors.explained(errors.ArgumentError, "triangle.C1", "Only 2-D inputs are accepted",
                                advice=f"Got shape {sizes}.")
@@ -216,7 +216,7 @@ def fill_diagonal(a: ArrayLike, val: ArrayLike, wrap: bool = False, *,
             "wrap=True is not implemented, must use wrap=False",
             advice="Index the places yourself: x.at[rows, columns].set(value).")
     check_arraylike("fill_diagonal", a, val)
-    sizes = aval_of(a).shape
+    sizes = represented_aval(a).shape
     if len(sizes) != 2:
         _check_square("array", sizes)
     return _fill_diagonal(a, val)

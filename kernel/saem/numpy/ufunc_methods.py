@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from saem.core import dtypes, errors
-from saem.core.avals import aval_of
+from saem.core.avals import aval_of, represented_aval
 from saem.core.sharded import without_axis
 from saem.loops.scan import scan
 from saem.numpy import cumulative, reductions
@@ -101,7 +101,7 @@ def reduce(function: Any, a: Any, axis: Any = 0, dtype: Any = None, out: None = 
             advice="Write tuple(axis).")
     if axis is not None:
         for one in axis if isinstance(axis, tuple) else (axis,):
-            canonical_axis(one, aval_of(a).ndim)
+            canonical_axis(one, represented_aval(a).ndim)
     special = REDUCTIONS.get(name)
     if special is not None and getattr(function, "special", False):
         if special in (reductions.all, reductions.any):
@@ -198,7 +198,7 @@ def accumulate(function: Any, a: Any, axis: Any = 0, dtype: Any = None, out: Non
         if type(a) in PYTHON_NUMBERS:
             a = shape.reshape(array_argument(name, a), (1,))
         if axis is not None and not isinstance(axis, tuple):
-            canonical_axis(axis, aval_of(a).ndim)
+            canonical_axis(axis, represented_aval(a).ndim)
         return ACCUMULATIONS[name](array_argument(name, a), axis, dtype)
     if axis is None or isinstance(axis, tuple):
         raise errors.explained(errors.ArgumentError, "ufunc.axes",

@@ -21,7 +21,7 @@ from saem.compile.text import physical_aval
 from saem.core import config, dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.axes import batch_entry
-from saem.core.dimensions import as_shape, as_size, differ, is_static
+from saem.core.dimensions import as_shape, as_size, differ, is_static, unwrapped
 from saem.core.primitive import NOT_LINEAR, Primitive, UndefinedPrimal, primitive
 from saem.core.sharded import like_type, shard_like, with_entry
 from saem.core.trace import bind
@@ -462,9 +462,10 @@ def reshape(operand: ArrayLike, new_sizes: Sequence[int], dimensions: Sequence[i
                 f"{dimensions} for shape {shape}.", advice="Give each axis once.")
         operand = permute(operand, dimensions)
     new_sizes = as_shape(sizes_of(new_sizes))
-    if aval_of(operand).shape == new_sizes:
+    sharding = named_sharding(out_sharding, len(new_sizes))
+    if sharding is None and aval_of(operand).shape == new_sizes:
         return unchanged(operand)
-    return bind(Reshape(new_sizes, None, named_sharding(out_sharding, len(new_sizes))), operand)
+    return bind(Reshape(new_sizes, None, sharding), operand)
 
 
 def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
@@ -693,6 +694,7 @@ def full_like(x: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None,
     >>> lax.full_like(jnp.array([1., 2.]), 7)
     Array([7., 7.], dtype=float32)
     """
+    x = unwrapped(x)
     aval = aval_of(x)
     if shape is None and sharding is None and aval.explicit is not None:
         # An array knows the devices of its mesh, its type only the mesh's shape.

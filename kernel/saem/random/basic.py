@@ -19,6 +19,7 @@ from saem import lax
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
 from saem.core.config import enable_x64
+from saem.core.dimensions import unwrapped
 from saem.ops.random_bits import random_bits, random_split
 from saem.random.keys import (
     as_dtype,
@@ -116,6 +117,7 @@ def uniform(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None,
     used(key)
     if type(minval) is float and type(maxval) is float and minval == 0.0 and maxval == 1.0:
         return _standard(key, shape, dtype)
+    minval, maxval = unwrapped(minval), unwrapped(maxval)
     of_bounds = {aval_of(x).shape for x in (minval, maxval)} - {()}
     if not shape and len(of_bounds) == 1 and math.prod(*of_bounds) == 1:
         drawn = _uniform(key, (), dtype, *(lax.reshape(x, ()) for x in (minval, maxval)))
@@ -196,6 +198,7 @@ def randint(key: ArrayLike, shape: Shape, minval: ArrayLike, maxval: ArrayLike,
 
 
 def _as_integers(x: Any) -> Any:
+    x = unwrapped(x)
     dtype = aval_of(x).dtype
     if dtypes.is_integer(dtype):
         return x
@@ -233,6 +236,7 @@ def bernoulli(key: ArrayLike, p: ArrayLike = 0.5, shape: Shape | None = None, mo
     if out_sharding is not None:
         return placed(bernoulli, out_sharding, key, p, shape, mode)
     check_mode("bernoulli", mode)
+    p = unwrapped(p)
     dtype = aval_of(p).dtype
     if not dtypes.is_float(dtype):
         raise errors.explained(

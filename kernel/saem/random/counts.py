@@ -20,6 +20,7 @@ import numpy as np
 from saem import lax
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
+from saem.core.dimensions import unwrapped
 from saem.numpy.promote import join_types
 from saem.numpy.selection import clip
 from saem.ops.keys import THREEFRY
@@ -143,6 +144,7 @@ def poisson(key: ArrayLike, lam: ArrayLike, shape: Shape | None = None,
             NotImplementedError, "poisson.C1",
             f"`poisson` is only implemented for the threefry2x32 RNG, not {name}",
             advice="Make the key with jax.random.key(seed, impl='threefry2x32').")
+    lam = unwrapped(lam)
     shape = joined_shape("poisson", shape, lam)
     used(key)
     return _poisson(key, shape, dtype, lam)

@@ -16,8 +16,8 @@ import numpy as np
 
 from saem import lax
 from saem.core import dtypes, errors
-from saem.core.avals import aval_of, represented_aval
-from saem.core.dimensions import is_static
+from saem.core.avals import aval_of
+from saem.core.dimensions import is_static, unwrapped
 from saem.ops.random_bits import random_bits
 from saem.ops.shape import canonical_axis
 from saem.random.basic import check_mode, standard, two_keys, uniform_integers
@@ -163,7 +163,8 @@ def choice(key: ArrayLike, a: int | ArrayLike, shape: Shape = (), replace: bool 
             errors.ArgumentTypeError, "choice.C2",
             f"shape argument of jax.random.choice must be a sequence, got {shape}",
             advice=f"Write ({shape},).")
-    shape, aval = as_shape(shape), represented_aval(a)
+    a, p = unwrapped(a), unwrapped(p)
+    shape, aval = as_shape(shape), aval_of(a)
     single = not aval.ndim
     axis = 0 if single else canonical_axis(axis, aval.ndim)
     n = int(a) if single else aval.shape[axis]
@@ -253,6 +254,7 @@ def categorical(key: ArrayLike, logits: ArrayLike, axis: int = -1, shape: Shape 
     """
     if out_sharding is not None:
         return placed(categorical, out_sharding, key, logits, axis, shape, replace, mode)
+    logits = unwrapped(logits)
     aval = aval_of(logits)
     axis = canonical_axis(axis, aval.ndim)
     if not dtypes.is_float(aval.dtype):

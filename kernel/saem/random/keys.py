@@ -475,7 +475,7 @@ def joined_shape(name: str, shape: Any, *operands: Any) -> tuple[int, ...]:
 
     Raises: ValueError if they do not broadcast to it.
     """
-    shapes = [aval_of(x).shape for x in operands]
+    shapes = [represented_aval(x).shape for x in operands]
     if not any(shapes):
         return () if shape is None else as_shape(shape)
     try:

@@ -41,6 +41,7 @@ from saem.ops.linear import (
     zeros_of,
 )
 from saem.ops.shape import reshape, rev
+from saem.placement.shardings import named_sharding
 from saem.signal.convolution_shapes import (
     Axes,
     ConvDimensionNumbers,
@@ -462,7 +463,8 @@ def conv_general_dilated(
         check_preferred(aval_of(lhs).dtype, preferred)
     return bind(ConvGeneralDilated(
         strides, tuple(pads), left, right, numbers, int(feature_group_count),
-        int(batch_group_count), canonicalize_precision(precision), preferred, out_sharding),
+        int(batch_group_count), canonicalize_precision(precision), preferred,
+        named_sharding(out_sharding, aval_of(lhs).ndim)),
         lhs, rhs)
 
 

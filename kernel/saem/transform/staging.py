@@ -21,9 +21,9 @@ from saem._jaxlib import ArrayImpl
 from saem.compile import lowering
 from saem.compile.dispatch import put
 from saem.core import axes, config, errors, source
-from saem.core.avals import Seen, ShapedArray, aval_of
+from saem.core.avals import Seen, ShapedArray, aval_functions, aval_of
 from saem.core.events import FunctionRef, TraceBegin, TraceEnd, bus
-from saem.core.hi_types import AbstractHigh, is_high, is_mutable
+from saem.core.hi_types import is_high, is_mutable
 from saem.core.infer import infer
 from saem.core.jaxpr import Atom, ClosedJaxpr, Eqn, Jaxpr, Literal, Var, pick
 from saem.core.lazy import later
@@ -81,7 +81,7 @@ class Recorder(Trace):
             if isinstance(x, Tracer):
                 self.check_live(x)
             elif kind is not ArrayImpl and hasattr(kind, "__jax_array__") and not (
-                    AbstractHigh.used and is_high(aval_of(x))):
+                    kind in aval_functions and is_high(aval_of(x))):
                 return self.as_atom(x.__jax_array__())
             aval = aval_of(x)
             var = self.constvars[id(x)] = Var(aval.at_first() if is_mutable(aval) else aval)
