@@ -102,19 +102,19 @@ class OnArrays(Record):
     program: ClosedJaxpr
     written: tuple[int, ...]
 
-    def held_at_the_end(self) -> list[ShapedArray]:
-        """Return the types of the results beyond those of ``closed``."""
+    def at_the_end(self) -> list[ShapedArray]:
+        """Return the types that the values at the places ``written`` have at the end."""
         avals: list[Any] = self.closed.in_avals
-        return types_of([avals[place].now() for place in self.written])
+        return [avals[place].now() for place in self.written]
 
     def put_back(self, args: Sequence[Any], arrays: Sequence[Any]) -> list[Any]:
         """Let ``args`` hold what the program wrote, the last of ``arrays``; return the results."""
         outs = [a.now() if is_mutable(a) else a for a in self.closed.out_avals]
         count = len(types_of(outs))
         rest = iter(arrays[count:])
-        for place in self.written:
-            aval: Any = self.closed.in_avals[place]
-            held = [next(rest) for _ in aval.now().held()]
+        ends: list[Any] = self.at_the_end()
+        for place, aval in zip(self.written, ends):
+            held = [next(rest) for _ in aval.held()]
             aval.ty.update_from_loval(aval.state, args[place], *held)
         return values_of(arrays[:count], outs)
 
@@ -250,7 +250,7 @@ def through_arrays(prim: Primitive, arrays: Sequence[Any], values: Sequence[Any]
     # For each array, the number of the operand or result that it holds a part of.
     owners = owners_of(avals)
     results = owners_of([*outs_by_kind[0], *outs_by_kind[1]])
-    contents = [Contents(i) for i in changed for _ in types_of([avals[i]])]
+    contents = [Contents(changed[i]) for i in owners_of(inner.at_the_end())]
     operands = [*range(len(owners))]
     first, count = len(types_of(before)), len(types_of(consts))
     new = nested._replace(programs=programs, before=first, consts=count, carry=len(types_of(carry)))
@@ -306,7 +306,7 @@ class Exchange:
         """Return the place of the lowered program, whose arguments are placed as arrays already."""
         owners = owners_of(self.made.closed.out_avals)
         spread = spread._replace(outs=spread.outs and tuple([spread.outs[i] for i in owners]))
-        spread = spread.with_results(len(self.made.held_at_the_end()))
+        spread = spread.with_results(len(types_of(self.made.at_the_end())))
         return spread if self.beneath is None else self.beneath.placed(spread)
 
     def take(self, args: Sequence[Any]) -> list[Any]:
