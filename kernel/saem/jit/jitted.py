@@ -308,7 +308,9 @@ class Jitted:
                     return self.call_outside(self.bind_arguments(args, kwargs))
             if self.inline and self.library and (
                     self.inlines_in(trace) if traced else not config.shortcuts.value):
-                return self.fun(*with_arrays(args), **named_arrays(kwargs)), None, False
+                if kwargs:
+                    kwargs = named_arrays(kwargs)
+                return self.fun(*with_arrays(args), **kwargs), None, False
             if not traced:
                 return self.call_outside(self.bind_arguments(args, kwargs))
             bound = self.bind_arguments(args, kwargs)
@@ -416,7 +418,7 @@ def with_arrays(values: Sequence[Any]) -> Any:
 
 def named_arrays(values: dict[str, Any]) -> dict[str, Any]:
     """Return the keyword arguments ``values`` as ``with_arrays`` returns those by position."""
-    return dict(zip(values, with_arrays([*values.values()]))) if values else values
+    return dict(zip(values, with_arrays([*values.values()])))
 
 
 def on_arrays(fun: Callable) -> Callable:
