@@ -161,6 +161,8 @@ for _name, _fun in [*PROPERTIES.items(), *((name, vars(Tracer)[name].fget)
 for _name, _fun in PROPERTIES.items():
     setattr(_jaxlib.ArrayImpl, _name, property(_fun))
     setattr(Tracer, _name, _property(_name, _fun))
+
+
 def _asked_by_name(name: str) -> property:
     """Return a property that leaves its answer to ``__getattr__``."""
     return property(lambda self: self.__getattr__(name))

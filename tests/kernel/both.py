@@ -53,6 +53,17 @@ def source_of(program: Program, within: Module | None = None,
     return "\n".join([*definitions(text, loaded(program.__module__)), text, call])
 
 
+def leaves_agree(got: Any, answer: Any, rtol: float = 0.0) -> None:
+    """Assert that a value is that of JAX: structure, dtypes and numbers, and all else equal."""
+    assert jax.tree.structure(got) == jax.tree.structure(answer)
+    for mine, wanted in zip(jax.tree.leaves(got), jax.tree.leaves(answer)):
+        if isinstance(wanted, np.ndarray):
+            assert mine.dtype == wanted.dtype
+            np.testing.assert_allclose(np.asarray(mine), wanted, rtol=rtol)
+        else:
+            assert mine == wanted
+
+
 def loaded(module: Module) -> types.ModuleType:
     """Return a loaded module, which may be given by name."""
     return sys.modules[module] if isinstance(module, str) else module
