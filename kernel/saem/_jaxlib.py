@@ -183,6 +183,7 @@ _LATER = {
     "chlo": "jaxlib.mlir._mlir_libs._chlo",
     "sdy": "jaxlib.mlir._mlir_libs._sdy",
     "lapack": "jaxlib.lapack",
+    "plugin_support": "jaxlib.plugin_support",
 }
 # What ``jaxlib.xla_client`` adds to ``_jax``: who makes a client needs it, with 3 ms of modules.
 _OF_XLA_CLIENT = {

@@ -7,11 +7,13 @@ import re
 import numpy as np
 import pytest
 from both import same, same_error
+from scipy.linalg import lapack as scipy_lapack
 
 import saem as jax
 import saem.numpy as jnp
 from saem import export, lax
 from saem.compile.lowering import lower
+from saem.linalg.eigen import unpacked_vectors
 from saem.linalg.polar import svd_by_polar
 from saem.linalg.qr import Ormqr, geqrf
 from saem.linalg.tridiagonal import by_elimination
@@ -371,3 +373,36 @@ def test_effects_and_references_are_those_of_the_platform_here(capfd):
     jax.effects_barrier()
     np.testing.assert_allclose(kept[...], 2 * M[0])
     assert capfd.readouterr().out == "11.0\n"
+
+
+def test_cusolver_finds_the_values_of_any_matrix_where_it_is_asked_to():
+    def target(**how):
+        return targets(lambda a: lax.linalg.eig(a, **how), ("cuda",))
+
+    cusolver = lax.linalg.EigImplementation.CUSOLVER
+    only_right = {"compute_left_eigenvectors": False, "implementation": cusolver}
+    assert target(**only_right) == ["cusolver_geev_ffi"]
+    assert target(implementation=lax.linalg.EigImplementation.LAPACK) == ["cuhybrid_eig_real"]
+    with pytest.raises(NotImplementedError, match="Left eigenvectors are not supported"):
+        target(implementation=cusolver)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_vectors_of_conjugate_values_are_unpacked(seed):
+    """LAPACK packs them as cuSOLVER does."""
+    a = np.random.RandomState(seed).randn(7, 7).astype(np.float32)
+    re, im, _, packed, info = scipy_lapack.sgeev(a)
+    assert info == 0 and np.any(im)
+    w = (re + 1j * im).astype(np.complex64)
+    v, = jax.jit(unpacked_vectors)(w, packed)
+    np.testing.assert_allclose(a @ np.asarray(v), np.asarray(v) * w, atol=2e-5)
+    stacked, = unpacked_vectors(jnp.stack([w, w.conj()]), jnp.stack([packed, packed]))
+    np.testing.assert_array_equal(stacked[0], v)
+
+
+@pytest.mark.parametrize(("size", "calls"), [(1, 0), (2, 0), (3, 1), (9, 1)])
+def test_systems_that_are_too_small_for_cusparse_are_eliminated(size, calls):
+    d = np.ones(size, np.float32)
+    text = jax.jit(lax.linalg.tridiagonal_solve).trace(d, d, d, d[:, None]).lower(
+        lowering_platforms=("cuda",)).as_text()
+    assert text.count("@cusparse_gtsv2_ffi") == calls

@@ -182,6 +182,20 @@ def capsule(x: Any, *, stream: Any = None, max_version: Any = None, dl_device: A
     return _jaxlib.buffer_to_dlpack_managed_tensor(x, stream)
 
 
+def of_dlpack(x: Any) -> Any:
+    """Return the array that shares the memory of ``x`` on a GPU, None if ``x`` is on none.
+
+    Work on ``x`` that its own library has begun is waited for by the GPU.
+    """
+    kind, number = x.__dlpack_device__()
+    if kind != _CUDA:
+        return None
+    device = _of_dlpack(kind, number)
+    stream = device.get_stream_for_external_ready_events()
+    shared = _jaxlib.dlpack_managed_tensor_to_buffer(x.__dlpack__(stream=stream), device, stream)
+    return put(shared, device, True)
+
+
 def only_device(x: Any) -> Any:
     """Return the device of ``x``.  Raises: BufferError if there are several."""
     device = device_of(x)

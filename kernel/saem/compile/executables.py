@@ -27,6 +27,7 @@ from saem.core import config
 from saem.core.events import Compile, FunctionRef, OperationLoaded, bus
 from saem.core.events import Lowering as LoweringEvent
 from saem.core.lazy import later
+from saem.placement import plugins
 
 hashlib: Any = later("hashlib")  # no program, no key
 logging: Any = later("logging")  # only settings that log need it
@@ -144,8 +145,11 @@ def made_once(key: str, lowered: Lowering, devices: Sequence[Any], options: dict
 def load_or_compile(key: str, lowered: Lowering, devices: Sequence[Any], options: dict[str, Any]
                     ) -> tuple[Any, str]:
     """Return an executable, and what the cache on disk had: '' if it was not used."""
+    # A program that was exported elsewhere may call LAPACK, too.
     if lowered.module.platform == "cpu" and "_ffi(" in lowered.text:
-        _jaxlib.load_lapack()  # a program that was exported elsewhere may call it, too
+        _jaxlib.load_lapack()
+    if lowered.module.platform == "cuda" and "@cuhybrid_" in lowered.text:
+        plugins.load_hybrid()
     entry = None
     if config.enable_compilation_cache.value and not lowered.module.callbacks:
         entry = disk_cache.entry(key, lowered.symbol(), devices, compile_options(devices, options))

@@ -57,10 +57,16 @@ from saem.linalg.families import (
 )
 from saem.linalg.lu import solve
 from saem.ops.arithmetic import add, div, mul, sub
+from saem.ops.compare import ne
 from saem.ops.convert import convert_element_type
+from saem.ops.cumulative import cumsum
 from saem.ops.linear import reduce_sum
-from saem.ops.numbers import real
-from saem.ops.shape import expand_dims
+from saem.ops.numbers import complex as complex_of
+from saem.ops.numbers import imag, ones_like, real, rem
+from saem.ops.shape import concatenate, expand_dims
+from saem.ops.slicing import slice_in_dim
+from saem.placement import plugins
+from saem.transform.staging import write_function
 from saem.typing import Array, ArrayLike
 
 
@@ -225,6 +231,14 @@ class Eig(MatrixOperation):
         values = strong_aval(aval.shape[:-1], aval.dtype)
         split = not dtypes.is_complex(aval.dtype)
         left, right = self.compute_left_eigenvectors, self.compute_right_eigenvectors
+        if self.on_device(ctx):
+            packed = strong_aval(aval.shape, aval.dtype)
+            whole = [packed, ctx.out_avals[0], packed, packed, status(aval.shape[:leading])]
+            _, w, _, vr, info = custom_call(ctx, "cusolver_geev_ffi", [x], whole, leading=leading,
+                                            config={"left": "false", "right": str(right).lower()})
+            if right and split:
+                vr, = write_function(ctx, unpacked_vectors, w, vr)
+            return nan_unless(ctx, info, [w] + [vr] * right)
         if on_gpu(ctx):
             target = "cuhybrid_eig_real" if split else "cuhybrid_eig_comp"
             magma = {None: "auto", EigImplementation.MAGMA: "on"}.get(self.implementation, "off")
@@ -249,6 +263,18 @@ class Eig(MatrixOperation):
             w = ctx.emit(f"stablehlo.complex {parts[0]}, {parts[1]}", *parts,
                          out=ctx.out_avals[0])
         return nan_unless(ctx, info, [w] + [vl] * left + [vr] * right)
+
+    def on_device(self, ctx):
+        """Return whether cuSOLVER works on the GPU.  Otherwise LAPACK does on the GPU's host."""
+        if self.implementation == EigImplementation.CUSOLVER and on_gpu(ctx):
+            if self.compute_left_eigenvectors:
+                raise errors.explained(
+                    NotImplementedError, "eig.cusolver",
+                    "Left eigenvectors are not supported by cusolver.",
+                    advice="Leave the implementation out, or compute the right ones alone.")
+            return True
+        return (self.implementation is None and not self.compute_left_eigenvectors
+                and ctx.module.platform == "cuda" and plugins.has_geev())
 
     def jvp(self, primals, tangents):
         (x,), (t,) = primals, tangents
@@ -282,6 +308,27 @@ class Eig(MatrixOperation):
         return outs, tangents
 
     transpose = NOT_LINEAR
+
+
+def unpacked_vectors(w: Any, packed: Any) -> list[Any]:
+    """Return the complex vectors (…, n, n) of the values ``w`` (…, n) of a real matrix.
+
+    ``packed`` has the vectors of real values, and for two conjugate values, which stand side by
+    side, the real and the imaginary part of the first one's vector.
+    """
+    axis = len(shape_of(packed)) - 1
+    dtype = dtype_of(packed)
+    paired = convert_element_type(ne(imag(w), number(packed, 0)), dtype)
+    first = rem(cumsum(paired, axis - 1), number(paired, 2))
+    first = mul(first, paired)
+    second = sub(paired, first)
+    before = concatenate([slice_in_dim(packed, -1, None, axis=axis),
+                          slice_in_dim(packed, 0, -1, axis=axis)], axis)
+    after = concatenate([slice_in_dim(packed, 1, None, axis=axis),
+                         slice_in_dim(packed, 0, 1, axis=axis)], axis)
+    re = add(columns_scaled(packed, sub(ones_like(second), second)), columns_scaled(before, second))
+    im = sub(columns_scaled(after, first), columns_scaled(packed, second))
+    return [complex_of(re, im)]
 
 
 def vector_tangents(v: Any, w: Any, inner: Any) -> Any:

@@ -186,11 +186,11 @@ class TridiagonalSolve(MatrixOperation):
                     "perturb_singular=True is not supported on this platform.",
                     advice="Leave it out, or compute it on a CPU: jax.jit(f, backend='cpu').")
             return custom_call(ctx, target, operands, [aval], leading=leading)[0]
+        if on_tpu(ctx) or (on_gpu(ctx) and aval.shape[-2] in (1, 2)):  # cuSPARSE begins at 3
+            return write_function(ctx, by_elimination, *operands)[0]
         if on_gpu(ctx):
             return custom_call(ctx, "cusparse_gtsv2_ffi", operands, [aval], leading=leading,
                                reuse={0: 3})[0]
-        if on_tpu(ctx):
-            return write_function(ctx, by_elimination, *operands)[0]
         if platform != "cpu":
             raise refuse_platform(ctx, "tridiagonal_solve")
         diagonal = ctx.avals[d]

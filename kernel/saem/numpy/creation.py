@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from saem import _jaxlib
-from saem.compile.arrays import only_device
+from saem.compile.arrays import of_dlpack, only_device
 from saem.compile.dispatch import put_made
 from saem.core import config, dtypes, errors, finite, promotion, tree
 from saem.core.avals import Seen, ShapeDtypeStruct, aval_functions, aval_of, is_masked, masked_array
@@ -392,7 +392,8 @@ def from_dlpack(x: ArrayLike, /, *, device: Any = None, copy: bool | None = None
     if not hasattr(x, "__dlpack__"):
         raise TypeError("The array passed to from_dlpack must have __dlpack__ and "
                         f"__dlpack_device__ methods. Got a {type(x)}. Try: jnp.asarray(x)")
-    array = asarray(np.from_dlpack(x))
+    shared = of_dlpack(x)
+    array = asarray(np.from_dlpack(x)) if shared is None else copy_array(shared) if copy else shared
     return placed(array, device or array.sharding)
 
 

@@ -11,9 +11,9 @@ Source: the PJRT plugin documentation; the layout of the wheels jax-cuda13-pjrt 
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
-import importlib
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -24,11 +24,18 @@ from saem.core.lazy import later
 
 importlib_util: Any = later("importlib.util")
 
-# Platform as users write it, wheel folders under jax_plugins, library, extension package.
-CUDA = (("xla_cuda13", "jax_cuda13_plugin"), ("xla_cuda12", "jax_cuda12_plugin"))
+# Folders under jax_plugins of the wheels that drive NVIDIA's GPUs, the newest first.
+CUDA = ("xla_cuda13", "xla_cuda12")
 CUDA_LIBRARY = "xla_cuda_plugin.so"
-# The extension modules of the CUDA wheel whose ``registrations()`` are custom calls.
-EXTENSIONS = ("_linalg", "_prng", "_solver", "_sparse", "_rnn", "_triton", "_hybrid")
+# NVIDIA's libraries that XLA opens by name, each after those that it needs.
+NVIDIA = ("cudart", "nvrtc", "nvJitLink", "cublasLt", "cublas", "nccl", "cupti", "cusparse",
+          "cusolver", "cufft", "nvshmem_host", "cudnn")
+# The extension modules of the CUDA wheel whose ``registrations()`` are custom calls, and whether
+# all of a part's calls work on stacks, so that a stack may be divided among devices.
+EXTENSIONS = {"_linalg": True, "_solver": True, "_hybrid": True, "_prng": False, "_sparse": False,
+              "_rnn": False, "_triton": False}
+# The first cuSOLVER whose ``geev`` finds eigenvalues of any matrix on the GPU.
+GEEV_SINCE = 11701
 
 
 def folders(package: str) -> list[Path]:
@@ -40,14 +47,19 @@ def folders(package: str) -> list[Path]:
     return [Path(p) for p in spec.submodule_search_locations or ()] if spec else []
 
 
-def cuda_plugin() -> tuple[Path, str] | None:
-    """Return the CUDA library and the name of its extension package, None if not installed."""
-    for folder, extension in CUDA:
-        for root in folders("jax_plugins"):
-            library = root / folder / CUDA_LIBRARY
-            if library.exists():
-                return library, extension
-    return None
+def cuda_library() -> Path | None:
+    """Return the CUDA plugin, None if not installed."""
+    libraries = (root / folder / CUDA_LIBRARY
+                 for folder in CUDA for root in folders("jax_plugins"))
+    return next((library for library in libraries if library.exists()), None)
+
+
+def cuda_extension(part: str) -> Any:
+    """Return a module of the CUDA wheel, None if the wheel is not installed.
+
+    One that was made for another jaxlib is warned about and not used.
+    """
+    return _jaxlib.plugin_support.import_from_plugin("cuda", part)
 
 
 def tpu_library() -> Path | None:
@@ -66,27 +78,22 @@ def available() -> list[str]:
     found = []
     if tpu_library() is not None:
         found.append("tpu")
-    if cuda_plugin() is not None:
+    if cuda_library() is not None:
         found.append("cuda")
     return found
 
 
 def load_nvidia_libraries() -> None:
-    """Load NVIDIA's libraries from their wheels, so that the plugin finds them.
+    """Load NVIDIA's libraries from their wheels, so that XLA finds them by name.
 
-    Those that need others not loaded yet are tried again once the rest are in.
+    Those that are not in wheels, XLA looks for where the system has its libraries.
     """
-    waiting = sorted(lib for root in folders("nvidia") for lib in root.glob("**/lib/*.so*"))
-    for _ in range(3):
-        failed = []
-        for library in waiting:
-            try:
-                ctypes.CDLL(str(library), mode=ctypes.RTLD_GLOBAL)
-            except OSError:
-                failed.append(library)
-        if not failed or len(failed) == len(waiting):
-            return
-        waiting = failed
+    roots = folders("nvidia")
+    for name in NVIDIA:
+        for root in roots:
+            for library in sorted(root.glob(f"*/lib/lib{name}.so.*")):
+                with contextlib.suppress(OSError):
+                    ctypes.CDLL(str(library))
 
 
 def make_cuda_client(distributed: Any = None) -> Any:
@@ -94,15 +101,14 @@ def make_cuda_client(distributed: Any = None) -> Any:
 
     Raises: RuntimeError if the plugin is not installed or finds no GPU.
     """
-    found = cuda_plugin()
-    if found is None:
+    library = cuda_library()
+    if library is None:
         raise RuntimeError("the CUDA plugin is not installed. Try: pip install 'saem[cuda13]'")
-    library, extension = found
     load_nvidia_libraries()
     if not _jaxlib.pjrt_plugin_loaded("cuda"):
         capsule = _jaxlib.load_pjrt_plugin_dynamically("cuda", str(library))
         _jaxlib.initialize_pjrt_plugin("cuda")
-        register_extensions(extension, capsule)
+        register_extensions(capsule)
     options = _jaxlib.generate_pjrt_gpu_plugin_options()
     if distributed is not None:
         options["node_id"], options["num_nodes"] = distributed.node_id, distributed.num_nodes
@@ -110,31 +116,52 @@ def make_cuda_client(distributed: Any = None) -> Any:
     return _jaxlib.make_c_api_client("cuda", options, client)
 
 
-def register_extensions(package: str, capsule: Any) -> None:
+def register_extensions(capsule: Any) -> None:
     """Register the custom calls (linear algebra, random bits, callbacks) of the CUDA wheel.
 
     ``capsule`` is the loaded plugin's interface, to which the wheel's extension hands them on.
     """
-    try:
-        plugin = importlib.import_module(f"{package}.cuda_plugin_extension")
-    except ImportError as error:
+    plugin = cuda_extension("cuda_plugin_extension")
+    if plugin is None:
         raise RuntimeError(
-            f"the CUDA plugin is installed, but its extension {package} is not: {error}. "
-            "Try: pip install 'saem[cuda13]'") from None
+            "the CUDA plugin is installed, but no extension of it that fits this jaxlib "
+            f"({_jaxlib.__version__}). Try: pip install 'saem[cuda13]'")
     _jaxlib.register_custom_call_handler(
         "CUDA", functools.partial(plugin.register_custom_call_target, capsule))
     _jaxlib.register_custom_type_handler(
         "CUDA", functools.partial(plugin.register_custom_type, capsule))
     for name, kind in plugin.ffi_types().items():
         _jaxlib.register_custom_type(name, kind, platform="CUDA")
-    found = dict(plugin.ffi_handlers())
-    for part in EXTENSIONS:
-        try:
-            found.update(importlib.import_module(f"{package}.{part}").registrations())
-        except ImportError:
-            continue  # not every wheel has every extension
-    for name, function in found.items():
+    for name, function in plugin.ffi_handlers().items():
         _jaxlib.register_call_target(name, function, platform="CUDA", api_version=1)
+    for part, on_stacks in EXTENSIONS.items():
+        module = cuda_extension(part)
+        for name, function in module.registrations().items() if module else ():
+            _jaxlib.register_call_target(name, function, platform="CUDA", api_version=1)
+            if on_stacks or name.endswith("gtsv2_ffi"):
+                _jaxlib.register_as_batch_partitionable(name, c_api=capsule)
+
+
+@functools.cache
+def load_hybrid() -> None:
+    """Let routines that begin on a GPU and go on with LAPACK on its host find LAPACK.
+
+    It takes 0.4 s, for SciPy, from which jaxlib takes the routines themselves.
+    """
+    cuda_extension("_hybrid").initialize()
+
+
+@functools.cache
+def has_geev() -> bool:
+    """Return whether the cuSOLVER that is installed has ``geev``."""
+    versions = cuda_extension("_versions")
+    if versions is None:
+        return False
+    load_nvidia_libraries()
+    try:
+        return versions.cusolver_get_version() >= GEEV_SINCE
+    except RuntimeError:  # the wheel is there, and no library
+        return False
 
 
 def make_tpu_client(distributed: Any = None) -> Any:
