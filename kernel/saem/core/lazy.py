@@ -52,9 +52,7 @@ def namespace(package: str, modules: Mapping[str, str]
             return found
         if name == "__all__":
             return public()
-        why = left_out.reason(package, name)
-        raise AttributeError(f"module {public_name(package)!r} has no attribute {name!r}"
-                             + (f": left out, because {why}" if why else ""))
+        raise missing(package, name)
 
     def names() -> list[str]:
         return sorted({*vars(sys.modules[package]), *homes})
@@ -65,6 +63,21 @@ def namespace(package: str, modules: Mapping[str, str]
                 if name[0] != "_" and not (name in own and isinstance(own[name], ModuleType))]
 
     return find, names
+
+
+def missing(package: str, name: str) -> AttributeError:
+    """Return the error that a module has no such name; it says why, if that is on purpose."""
+    why = left_out.reason(package, name)
+    return AttributeError(f"module {public_name(package)!r} has no attribute {name!r}"
+                          + (f": left out, because {why}" if why else ""))
+
+
+def says_what_is_left_out(package: str) -> Callable[[str], Any]:
+    """Return the ``__getattr__`` of a module that offers nothing later."""
+    def refuse(name: str) -> Any:
+        raise missing(package, name)
+
+    return refuse
 
 
 class later(ModuleType):

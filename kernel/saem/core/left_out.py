@@ -10,7 +10,6 @@ Invariant: no name of this table exists (tests/kernel/test_coverage.py).
 from __future__ import annotations
 
 LEAKED = "it is an import of the module it stands in, not part of what that module offers"
-GPU_ONLY = "it is a call of cuDNN on NVIDIA's Blackwell GPUs and computes nothing elsewhere"
 INTERNAL = "it is an internal of JAX's implementation of the feature, which is built otherwise here"
 REMOVED = "JAX deprecated it"
 NO_SPARSE_PRIMITIVES = ("operations on sparse arrays are made of gathers, scatters and sorts here, "
@@ -21,8 +20,6 @@ BUILDS_MLIR = ("programs are written as text here, so a rule has no MLIR objects
 
 # Reasons by module; a name is in one module only.
 REASONS: dict[str, dict[str, str]] = {
-    "nn": dict.fromkeys(
-        ["get_scaled_dot_general_config", "scaled_dot_general", "scaled_matmul"], GPU_ONLY),
     "lax": {"stage_p": INTERNAL,
             "select_and_scatter_p": "no public function of JAX applies it; what max pooling is "
                                     "differentiated by is select_and_scatter_add_p"},

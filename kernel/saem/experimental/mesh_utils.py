@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from saem.core import lazy
 from saem.placement import devices as device_module
 
 
@@ -64,5 +65,7 @@ def create_hybrid_device_mesh(mesh_shape: Sequence[int], dcn_mesh_shape: Sequenc
     sizes = [outer * inner for outer, inner in zip(dcn_mesh_shape, mesh_shape)]
     return whole.transpose(order).reshape(sizes)
 
+
+__getattr__ = lazy.says_what_is_left_out(__name__)
 
 __all__ = ["create_device_mesh", "create_hybrid_device_mesh"]

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from saem import _jaxlib
-from saem.core import tree
+from saem.core import lazy, tree
 from saem.jit.decorator import jit
 from saem.jit.transfers import device_put
 from saem.ops.constraints import prefix
@@ -166,6 +166,8 @@ def reached_preemption_sync_point(step_id: int) -> bool:
         _preemption.append(manager)
     return _preemption[0].reached_sync_point(step_id)
 
+
+__getattr__ = lazy.says_what_is_left_out(__name__)
 
 __all__ = ["assert_equal", "broadcast_one_to_all", "global_array_to_host_local_array",
            "host_local_array_to_global_array", "process_allgather",

@@ -25,7 +25,7 @@ import numpy as np
 
 from saem import lax, tree
 from saem import numpy as jnp
-from saem.core import dtypes, errors
+from saem.core import dtypes, errors, lazy
 from saem.core.avals import aval_of, is_array_like
 from saem.core.frames import boundary
 from saem.core.jaxpr import merge, pick
@@ -282,6 +282,8 @@ def _backward(func: Callable, options: tuple, kept: tuple, cts: Any) -> tuple:
 
 
 _odeint.defvjp(_forward, _backward)
+
+__getattr__ = lazy.says_what_is_left_out(__name__)
 
 __all__ = [
     "abs2", "fit_4th_order_polynomial", "initial_step_size", "interp_fit_dopri",

@@ -39,13 +39,14 @@ __getattr__, __dir__ = _lazy.namespace(__name__, {
     "saem.nn.attention": "dot_product_attention",
     "saem.nn.initializers": "",
     "saem.nn.logarithms": "log1mexp logmeanexp logsumexp",
+    "saem.nn.scaled": "get_scaled_dot_general_config scaled_dot_general scaled_matmul",
 })
 
 __all__ = [
-    "celu", "dot_product_attention", "elu", "gelu", "glu",
+    "celu", "dot_product_attention", "elu", "gelu", "get_scaled_dot_general_config", "glu",
     "hard_sigmoid", "hard_silu", "hard_swish", "hard_tanh", "identity", "initializers",
     "leaky_relu", "log1mexp", "log_sigmoid", "log_softmax", "logmeanexp", "logsumexp", "mish",
-    "one_hot", "relu", "relu6", "selu", "sigmoid", "silu",
-    "soft_sign", "softmax", "softplus", "sparse_plus", "sparse_sigmoid", "squareplus",
+    "one_hot", "relu", "relu6", "scaled_dot_general", "scaled_matmul", "selu", "sigmoid",
+    "silu", "soft_sign", "softmax", "softplus", "sparse_plus", "sparse_sigmoid", "squareplus",
     "standardize", "swish", "tanh",
 ]

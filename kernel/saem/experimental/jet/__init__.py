@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from saem.core import errors, tree
+from saem.core import errors, lazy, tree
 from saem.core.avals import aval_of, is_array_like
 from saem.core.frames import boundary
 from saem.experimental.jet.taylor import all_terms, factorials, has_tangent, jet_flat, scaled
@@ -83,6 +83,8 @@ def _refusal(tag: str, sentence: str) -> Exception:
         errors.ArgumentError, tag, f"{sentence}.", advice="Pass one array and one list of terms "
         "for each argument: jet(f, (x, y), ((dx, ddx), (dy, ddy))).")
 
+
+__getattr__ = lazy.says_what_is_left_out(__name__)
 
 __all__ = ["jet"]
 

@@ -14,8 +14,9 @@ Invariant: every function gives the array that the dense operation gives on ``to
 
 # ruff: noqa: F401 - every import here is a public name
 
-from typing import Any, NoReturn
+from typing import Any
 
+from saem.core import lazy as _lazy
 from saem.experimental.sparse import (
     ad,
     api,
@@ -89,14 +90,7 @@ from saem.experimental.sparse.coo import (
 from saem.experimental.sparse.random import random_bcoo
 from saem.experimental.sparse.transform import sparsify, todense, todense_p
 
-
-def __getattr__(name: str) -> NoReturn:
-    if name.endswith("_p") and name.startswith(("bcoo_", "bcsr_", "coo_", "csr_")):
-        raise AttributeError(
-            f"module {__name__!r} has no attribute {name!r}: in Saem operations on sparse arrays "
-            "are made of gathers, scatters and sorts, and are no primitives of their own. Call "
-            f"{name.removesuffix('_p')}.")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = _lazy.says_what_is_left_out(__name__)
 
 
 def __dir__() -> list[Any]:

@@ -4,6 +4,7 @@ Read before: ``bcoo_format`` (the format), ``bcoo_products``, ``bcoo_structure``
 Invariant: nothing is defined here.
 """
 
+from saem.core import lazy
 from saem.experimental.sparse.base import (
     CuSparseEfficiencyWarning,
     JAXSparse,
@@ -44,6 +45,8 @@ from saem.experimental.sparse.bcoo_structure import (
     bcoo_slice,
     bcoo_squeeze,
 )
+
+__getattr__ = lazy.says_what_is_left_out(__name__)
 
 __all__ = [
     "BCOO", "BCOOProperties", "CuSparseEfficiencyWarning", "DotDimensionNumbers", "JAXSparse",

@@ -20,9 +20,11 @@ import numpy as np
 
 from saem import lax
 from saem import numpy as jnp
-from saem.core import dtypes, errors
+from saem.core import dtypes, errors, lazy
 from saem.jit.decorator import jit
 from saem.typing import Array
+
+__getattr__ = lazy.says_what_is_left_out(__name__)
 
 __all__ = ["lobpcg_standard", "spsolve"]
 
