@@ -187,3 +187,57 @@ def test_memory_is_shared_with_other_libraries_on_the_gpu():
     assert copied.unsafe_buffer_pointer() != there.data.ptr
     here = jnp.from_dlpack(there, device=jax.devices("cpu")[0])
     assert here.devices() == {jax.devices("cpu")[0]}
+
+
+def places(*shape):
+    return jnp.asarray(draw.randn(*shape), "bfloat16")
+
+
+QKV = places(2, 64, 4, 32), places(2, 128, 2, 32), places(2, 128, 2, 32)
+EVEN = places(2, 64, 4, 32), places(2, 64, 4, 32), places(2, 64, 4, 32)
+KINDS = {
+    "plain": {}, "causal": {"is_causal": True}, "scale": {"scale": 0.3},
+    "window": {"is_causal": True, "local_window_size": (8, 0)},
+    "left window": {"local_window_size": (8, 0)},
+    "mask": {"mask": jnp.asarray(draw.rand(2, 1, 64, 128) > 0.3)},
+    "shared bias": {"bias": places(1, 1, 64, 128)},
+    "bias of each": {"bias": places(2, 4, 64, 128), "is_causal": True},
+    "bias and mask": {"bias": places(1, 4, 64, 128),
+                      "mask": jnp.asarray(draw.rand(1, 1, 64, 128) > 0.3)},
+    "lengths": {"query_seq_lengths": jnp.array([30, 64]), "key_value_seq_lengths":
+                jnp.array([50, 128]), "return_residual": True},
+    "lengths of keys": {"key_value_seq_lengths": jnp.array([50, 128]), "is_causal": True},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("mapped", [False, True], ids=["", "vmap"])
+def test_cudnn_pays_attention_as_xla_does(kind, mapped):
+    how = dict(KINDS[kind])
+    bias = how.pop("bias", jnp.zeros(()))
+    operands = EVEN if "window" in kind else QKV
+
+    def attend(implementation, q, k, v, bias):
+        given = {"bias": bias} if bias.ndim else {}
+        out = jax.nn.dot_product_attention(q, k, v, **how, **given, implementation=implementation)
+        out, residual = out if "return_residual" in how else (out, jnp.zeros(()))
+        weighted = out.astype("float32") * jnp.cos(jnp.arange(out.size).reshape(out.shape))
+        return weighted.sum(), (out, residual)
+
+    def all_of(implementation):
+        f = jax.value_and_grad(lambda *xs: attend(implementation, *xs), (0, 1, 2, 3), has_aux=True)
+        if mapped:
+            return jax.jit(jax.vmap(f, (0, None, 0, None)))(
+                *(jnp.stack([x, -x]) if place in (0, 2) else x
+                  for place, x in enumerate((*operands, bias))))
+        return jax.jit(f)(*operands, bias)
+
+    ((_, mine), shares), ((_, theirs), expected) = all_of("cudnn"), all_of("xla")
+    if "query_seq_lengths" in how:  # places that are not in use have any logsumexp
+        mine, theirs = (jax.tree.map(lambda x: x[..., :30, :] if x.ndim == 3 + mapped else x, xs)
+                        for xs in (mine, theirs))
+    for a, b in zip(jax.tree.leaves((mine, shares)), jax.tree.leaves((theirs, expected)),
+                    strict=True):
+        assert (a.shape, a.dtype) == (b.shape, b.dtype)
+        a, b = np.asarray(a, "d"), np.asarray(b, "d")
+        assert np.linalg.norm(a - b) <= 0.03 * np.linalg.norm(b) + 1e-3

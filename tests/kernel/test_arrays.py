@@ -12,6 +12,8 @@ from both import same, same_error, source_of
 import saem as jax
 import saem.numpy as jnp
 from saem import lax
+from saem.compile import dlpack
+from saem.core.avals import ShapedArray
 from saem.core.config import shortcuts as switch
 
 SHOWN = {
@@ -175,6 +177,14 @@ def test_the_callers_numpy_array_may_change_afterwards():
     x = jax.device_put(mine)
     mine[0] = 9
     np.testing.assert_array_equal(x, [0, 1, 2])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8", "uint16", "bool", "complex64", "float16",
+                                   "bfloat16", "float8_e5m2", "float8_e4m3fn"])
+@pytest.mark.parametrize("shape", [(), (3,), (2, 0, 3), (2, 3)])
+def test_a_capsule_tells_its_type(dtype, shape):
+    capsule = jnp.zeros(shape, dtype).__dlpack__()
+    assert dlpack.aval_in(capsule) == ShapedArray(shape, np.dtype(jnp.dtype(dtype)))
 
 
 def test_dlpack_shares_both_ways():

@@ -28,11 +28,14 @@ from saem.core import dtypes, source
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.conversions import immutable
 from saem.core.events import Transfer, bus
+from saem.core.lazy import later
 from saem.core.memory_spaces import HOST, space_of
 from saem.placement.devices import backend, placement_name, single_device
 from saem.placement.layouts import format_of, is_usual
 from saem.placement.shardings import holds_addends
 from saem.placement.spread import assemble, host_value, part_of, shards
+
+dlpack: Any = later("saem.compile.dlpack")  # arrays of other libraries on a GPU
 
 ArrayImpl = _jaxlib.ArrayImpl
 
@@ -192,8 +195,10 @@ def of_dlpack(x: Any) -> Any:
         return None
     device = _of_dlpack(kind, number)
     stream = device.get_stream_for_external_ready_events()
-    shared = _jaxlib.dlpack_managed_tensor_to_buffer(x.__dlpack__(stream=stream), device, stream)
-    return put(shared, device, True)
+    given = x.__dlpack__(stream=stream)
+    aval = dlpack.aval_in(given)
+    part = _jaxlib.dlpack_managed_tensor_to_buffer(given, device, stream)
+    return _jaxlib.ArrayImpl(aval, single_device(device), [part], True, True)
 
 
 def only_device(x: Any) -> Any:

@@ -20,9 +20,12 @@ from saem import lax
 from saem import numpy as jnp
 from saem.core import dtypes, errors, promotion
 from saem.core.dimensions import is_static
+from saem.core.lazy import later
 from saem.nn.logarithms import logsumexp
 from saem.nn.normalization import softmax
 from saem.typing import Array, ArrayLike
+
+cudnn: Any = later("saem.nn.cudnn")  # a kernel of GPUs
 
 # Instead of -inf: a row that is masked as a whole has a softmax, and the sum of two of these is
 # no overflow.
@@ -86,17 +89,6 @@ def _of_rank_4(x: ArrayLike | None) -> Array | None:
     return jnp.reshape(x, (1,) * (4 - x.ndim) + x.shape)
 
 
-def _check_implementation(name: str | None) -> None:
-    """Refuse an implementation that is not here.  Raises: RuntimeError for 'cudnn'; ValueError."""
-    if name == "cudnn":
-        raise errors.explained(
-            RuntimeError, "dot_product_attention.cudnn", "cuDNN is not detected.",
-            advice="Leave out implementation=: XLA computes the same.")
-    if name not in (None, "xla"):
-        raise _refused("implementation", f"Unsupported implementation option: {name}",
-                       "Use 'xla' or None.")
-
-
 def _check_operands(query: Array, key: Array, value: Array, bias: Array | None,
                     mask: Array | None, lengths: tuple[Array | None, Array | None]) -> None:
     """Refuse operands whose shapes or dtypes do not fit.
@@ -142,9 +134,11 @@ def dot_product_attention(
     scale: 1 / sqrt(H) if None.  is_causal: a query sees no key of a later place.
     query_seq_lengths, key_value_seq_lengths: [B] of int32, the places in use of each sequence.
     local_window_size: how many places (left, right) of its own a query sees.
-    implementation: None and 'xla' are this program; 'cudnn' is not offered.
+    implementation: None and 'xla' are this program; 'cudnn' is a kernel of NVIDIA's GPUs, for
+    float16 and bfloat16.
     return_residual: return also the logsumexp of the logits, [B, T, N].
-    Returns: [B, T, N, H].  Raises: ValueError for shapes or dtypes that do not fit.
+    Returns: [B, T, N, H].  Raises: ValueError for shapes or dtypes that do not fit; RuntimeError or
+    NotImplementedError where there is no cuDNN, or it does not compute this.
 
     >>> x = jnp.ones((2, 4, 1, 8))
     >>> dot_product_attention(x, x, x, is_causal=True).shape
@@ -157,13 +151,28 @@ def dot_product_attention(
     lengths = tuple(None if x is None else jnp.asarray(x)
                     for x in (query_seq_lengths, key_value_seq_lengths))
     _check_operands(query, key, value, bias, mask, lengths)
-    _check_implementation(implementation)
     window = local_window_size
     window = (window, window) if isinstance(window, int) else window
-    seen = _visible(query.shape[1], key.shape[1], is_causal, window, *lengths)
-    masks = [*([] if mask is None else [mask]), *seen]
     scale = 1 / np.sqrt(query.shape[-1]) if scale is None else scale
-    out, residual = _attend(query, key, value, bias, masks, scale, lengths[0], return_residual)
+    if implementation not in (None, "xla", "cudnn"):
+        raise _refused("implementation", f"Unsupported implementation option: {implementation}",
+                       "Use 'xla', 'cudnn' or None.")
+    if implementation == "cudnn":
+        cudnn.check_cudnn(query, window, is_causal)
+
+    def by_xla(query: Array, key: Array, value: Array, bias: Array | None) -> Any:
+        seen = _visible(query.shape[1], key.shape[1], is_causal, window, *lengths)
+        masks = [*([] if mask is None else [mask]), *seen]
+        out, residual = _attend(query, key, value, bias, masks, scale, lengths[0], return_residual)
+        return jnp.reshape(out, query.shape), residual
+
+    if implementation == "cudnn":
+        logits = (query.shape[0], query.shape[2], query.shape[1], key.shape[1])
+        out, residual = cudnn.attention(
+            query, key, value, cudnn.bias_of(bias, mask, MASKED, logits, query.dtype), scale,
+            is_causal, window, lengths, None if bias is None else lambda *xs: by_xla(*xs)[0])
+    else:
+        out, residual = by_xla(query, key, value, bias)
     out = jnp.reshape(out, out_shape)
     return (out, jnp.reshape(residual, out_shape[:-1])) if return_residual else out
 

@@ -125,8 +125,7 @@ def in_blocks(x: Array, config: BlockScaleConfig) -> tuple[Array, Array]:
         blocks = blocks.astype(np.float32) / config.global_scale
         largest = jnp.max(jnp.abs(blocks), -1, keepdims=True) / most
         limit = float(ml_dtypes.finfo(config.scale_type).max)
-        # The scale is rounded before it divides, whatever a compiler would rather do.
-        scales = lax.optimization_barrier(jnp.clip(largest, 0, limit).astype(config.scale_type))
+        scales = rounded_to(config.scale_type, jnp.clip(largest, 0, limit))
         blocks = blocks / scales.astype(np.float32)
     else:
         exponents = _exponent_above(jnp.max(jnp.abs(blocks), -1, keepdims=True) / most)
@@ -134,8 +133,14 @@ def in_blocks(x: Array, config: BlockScaleConfig) -> tuple[Array, Array]:
         # Divided in two steps: processors may take a power of two near the least one for zero.
         first = exponents // 2
         blocks = blocks / _power_of_two(first + 64) / _power_of_two(exponents - first + 63)
-    stored = jnp.clip(blocks, -most, most).astype(config.data_type)
+    stored = rounded_to(config.data_type, jnp.clip(blocks, -most, most))
     return stored.reshape(x.shape), scales.reshape(scales.shape[:-1])
+
+
+def rounded_to(dtype: Any, x: Array) -> Array:
+    """Return ``x`` as ``dtype``, rounded even if it is made wide again: compilers would skip that.
+    """
+    return lax.optimization_barrier(x.astype(dtype))
 
 
 def _exponent_above(x: Array) -> Array:

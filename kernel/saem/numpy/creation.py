@@ -392,8 +392,11 @@ def from_dlpack(x: ArrayLike, /, *, device: Any = None, copy: bool | None = None
     if not hasattr(x, "__dlpack__"):
         raise TypeError("The array passed to from_dlpack must have __dlpack__ and "
                         f"__dlpack_device__ methods. Got a {type(x)}. Try: jnp.asarray(x)")
-    shared = of_dlpack(x)
-    array = asarray(np.from_dlpack(x)) if shared is None else copy_array(shared) if copy else shared
+    array = of_dlpack(x)
+    if array is None:
+        array = asarray(np.from_dlpack(x))
+    elif copy or dtypes.canonicalize(array.dtype) != array.dtype:
+        array = copy_array(array).astype(dtypes.canonicalize(array.dtype))
     return placed(array, device or array.sharding)
 
 

@@ -152,16 +152,26 @@ def load_hybrid() -> None:
 
 
 @functools.cache
-def has_geev() -> bool:
-    """Return whether the cuSOLVER that is installed has ``geev``."""
+def library_version(name: str) -> int:
+    """Return the version of NVIDIA's library ``name`` ("cudnn"), 0 if it is not installed."""
     versions = cuda_extension("_versions")
     if versions is None:
-        return False
+        return 0
     load_nvidia_libraries()
     try:
-        return versions.cusolver_get_version() >= GEEV_SINCE
+        return getattr(versions, f"{name}_get_version")()
     except RuntimeError:  # the wheel is there, and no library
-        return False
+        return 0
+
+
+def has_geev() -> bool:
+    """Return whether the cuSOLVER that is installed has ``geev``."""
+    return library_version("cusolver") >= GEEV_SINCE
+
+
+def has_cudnn() -> bool:
+    """Return whether cuDNN is installed."""
+    return library_version("cudnn") > 0
 
 
 def make_tpu_client(distributed: Any = None) -> Any:
