@@ -152,6 +152,19 @@ def test_callbacks_with_effects_come_in_order():
     assert seen == [0, 1, 2, 3, 7]
 
 
+def test_what_a_callback_computes_is_computed_on_the_host():
+    """The GPU waits for it."""
+    def host(v):
+        x = jnp.sin(jnp.ones(3)) + v
+        assert x.devices() == {jax.devices("cpu")[0]}
+        return np.asarray(x)
+
+    kind = jax.ShapeDtypeStruct((3,), "float32")
+    out = jax.jit(lambda x: jax.pure_callback(host, kind, x))(V[:3])
+    np.testing.assert_allclose(out, np.sin(np.float32(1)) + V[:3], rtol=1e-5)
+    assert out.devices() == {GPU}
+
+
 def test_values_move_to_the_memory_of_the_host_and_back():
     pinned = jax.sharding.SingleDeviceSharding(GPU, memory_kind="pinned_host")
     x = jax.device_put(V, pinned)

@@ -5,9 +5,18 @@ Read before: ``library.py``.
 
 from __future__ import annotations
 
+import json
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 from library import check
+
+import saem as jax
+from saem import nn
+from saem import numpy as jnp
+from saem.placement import plugins
 
 CALLS = {
     "plain": ["q, k, v", "q[0], k[0], v[0]", "q, k, v, implementation='xla'", "q, k, v, scale=.2"],
@@ -53,3 +62,69 @@ def test_calls(jax_oracle, kind):
 def test_programs(jax_oracle):
     check(jax_oracle, [p.replace("A(", "nn.dot_product_attention(") for p in PROGRAMS],
           rtol=2e-5, **operands())
+
+
+# -- cuDNN's kernel: the calls that JAX 0.11.2 wrote on an H200 ------------------------------------
+
+CALLS_OF_JAX = json.loads(Path(__file__).with_name("cudnn_calls.json").read_text())
+
+
+def attend(q, *kv, **how):
+    return nn.dot_product_attention(q, *(kv or (q, q)), implementation="cudnn", **how)
+
+
+def total(q, **how):
+    return attend(q, **how).astype("float32").sum()
+
+
+def calls_of_saem(kind):
+    """Return what the same program calls here, from its text for an NVIDIA GPU."""
+    q, bias = jnp.ones((2, 64, 4, 64), "bfloat16"), jnp.ones((1, 4, 64, 64), "bfloat16")
+    lengths = dict.fromkeys(("query_seq_lengths", "key_value_seq_lengths"),
+                            jnp.array([30, 64], "int32"))
+    f, *xs = {
+        "window": (lambda q: attend(q, is_causal=True, local_window_size=(8, 0)), q),
+        "mask": (lambda q, m: attend(q, mask=m), q, bias > 0),
+        "grouped": (lambda q: attend(q, q[:, :, :2], q[:, :, :2]), q),
+        "vmap": (jax.vmap(attend), jnp.stack([q, q])),
+        "gradient": (jax.grad(lambda q: total(q, is_causal=True)), q),
+        "gradient of a bias": (jax.grad(lambda b: total(q, bias=b)), bias),
+        "gradient with lengths": (jax.grad(lambda q: total(q, **lengths)), q),
+        "residual": (lambda q: attend(q, return_residual=True), q),
+    }[kind]
+    text = jax.jit(f).trace(*xs).lower(lowering_platforms=("cuda",)).as_text()
+    found = re.findall(
+        r'custom_call @(\S+?)\(.*?backend_config = "(.*?)", .*?operand_layouts = \[(.*?)\], '
+        r"result_layouts = \[(.*?)\]\}.*? : (\(.*?\) -> .*)", text)
+    return [{"target": target,
+             "config": json.loads(config.replace(r"\22", '"'))["cudnn_fmha_backend_config"],
+             "operand_layouts": plain(ins), "result_layouts": plain(outs), "types": types}
+            for target, config, ins, outs, types in found]
+
+
+def plain(layouts):
+    return re.sub(r"\[(\d+)\]", r"\1", re.sub(r"\s", "", layouts))
+
+
+@pytest.mark.parametrize("kind", CALLS_OF_JAX)
+def test_calls_of_cudnn_are_those_of_jax(kind, monkeypatch):
+    """JAX asks for no logsumexp where nobody reads it; it is one number for a row of weights."""
+    monkeypatch.setattr(plugins, "has_cudnn", lambda: True)
+    mine, theirs = calls_of_saem(kind), CALLS_OF_JAX[kind]
+    if kind in ("window", "mask", "grouped", "vmap"):
+        theirs[0]["types"] = re.sub(r"-> \((tensor<(\d+x\d+x\d+)x\d+xbf16>), ",
+                                    r"-> (\1, tensor<\2xf32>, ", theirs[0]["types"])
+        theirs[0]["result_layouts"] = theirs[0]["result_layouts"].replace(
+            ",dense<0>", ",dense<[2,1,0]>:tensor<3xindex>,dense<0>")
+    assert mine == theirs
+
+
+@pytest.mark.parametrize(("how", "sentence"), [
+    ({"query": "float32"}, "cuDNN computes attention of float16 and bfloat16, not of float32"),
+    ({"local_window_size": 3}, "cuDNN has no window with places to the right"),
+])
+def test_what_cudnn_does_not_compute_is_refused(how, sentence, monkeypatch):
+    monkeypatch.setattr(plugins, "has_cudnn", lambda: True)
+    q = jnp.ones((2, 8, 4, 16), how.pop("query", "float16"))
+    with pytest.raises(NotImplementedError, match=sentence):
+        attend(q, **how)

@@ -479,3 +479,26 @@ def test_order_holds_from_one_device_to_many_and_back(spread):
         one(1.0), many(spread), one(other)
     jax.effects_barrier()
     assert seen == ["one", "many", "one"] * 3
+
+
+class Late:
+    """A result or token of a program that a GPU still runs, whose callback fails."""
+
+    def __init__(self, text):
+        self.text = text
+
+    def block_until_ready(self):
+        raise errors.JaxRuntimeError(f"INTERNAL: error calling callback: Traceback …\n{self.text} "
+                                     "[executable_name='jit_f']")
+
+
+@pytest.mark.parametrize("waited", [True, False])
+def test_a_failure_that_is_known_late_is_heard_once_with_its_cause(waited):
+    cause = LookupError("this one")
+    text = str(effects.failed(RuntimeError(f"{effects.CALLBACK}: `late` raised it"), cause))
+    program = jax.make_jaxpr(lambda x: debug.callback(broken, x))(X)
+    effects.started(Late(text), program)
+    with pytest.raises(errors.JaxRuntimeError, match="`late` raised it") as caught:
+        jax.block_until_ready([Late(text)]) if waited else jax.effects_barrier()
+    assert caught.value.__cause__ is cause
+    jax.effects_barrier()

@@ -120,3 +120,22 @@ def test_values_on_two_devices_are_not_mixed():
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "SAEM_NUM_CPU_DEVICES": "2"})
     assert "Received incompatible devices" in done.stdout
     assert "cpu:0" in done.stdout and "cpu:1" in done.stdout and "device_put" in done.stdout
+
+
+@pytest.mark.parametrize(("named", "said"), [
+    ("", "[CpuDevice(id=0)]\n"), ("cuda", "Unable to initialize backend 'cuda': the CUDA plugin")])
+def test_a_plugin_for_another_jaxlib_is_not_loaded(tmp_path, named, said):
+    for path, text in (("jax_plugins/xla_cuda13/xla_cuda_plugin.so", "no library"),
+                       ("jax_cuda13_plugin/__init__.py", ""),
+                       ("jax_cuda13_plugin/cuda_plugin_extension.py", ""),
+                       ("jax_cuda13_plugin/version.py", "__version__ = '0.7.2'")):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    env = {name: value for name, value in os.environ.items() if not name.startswith("SAEM_NUM")}
+    done = subprocess.run(
+        [sys.executable, "-c", "import saem as jax\nprint(jax.devices())"], capture_output=True,
+        text=True, env={**env, "PYTHONPATH": os.pathsep.join([*sys.path, str(tmp_path)]),
+                        "JAX_PLATFORMS": named})
+    assert "version 0.7.2 is installed, but it is not compatible" in done.stderr
+    assert "Try: pip install 'saem[cuda13]'" in done.stderr
+    assert said in done.stdout + done.stderr and done.returncode == bool(named)

@@ -172,8 +172,10 @@ def _finish_oldest() -> None:
     except IndexError:  # another thread waited for it
         pass
     except Exception as error:
-        if effects:  # else the error is raised where its results are used
-            _unreported.append(error)
+        failure = with_cause(error)
+        heard = failure is error and CALLBACK in str(error)  # by who waited for the results
+        if effects and not heard:  # without effects it is raised where the results are used
+            _unreported.append(failure)
 
 
 def effects_barrier() -> None:
@@ -187,8 +189,11 @@ def effects_barrier() -> None:
     if _unreported:
         failure = _unreported[0]
         _unreported.clear()
-        raise failure
+        raise failure from failure.__cause__
 
+
+# With what the texts of failures of callbacks begin.
+CALLBACK = "callback.raised"
 
 _failures: collections.deque[tuple[str, Exception]] = collections.deque(maxlen=16)
 

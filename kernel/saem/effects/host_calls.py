@@ -10,6 +10,7 @@ Invariant: equal callbacks have one host function, so equal programs are compile
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import itertools
@@ -129,6 +130,13 @@ def on_host(buffer: np.ndarray) -> Any:
         aval_of(buffer), devices.single_device(device), [buffer], [device], False, False, _COPY)
 
 
+def on_the_host() -> contextlib.AbstractContextManager:
+    """Return the context in which new arrays lie on the host, where they lie elsewhere."""
+    if devices.backend().platform == "cpu":
+        return contextlib.nullcontext()
+    return config.default_device(host_device())
+
+
 def as_value(array: Any, aval: ShapedArray) -> Any:
     """Return the value of ``aval`` that ``array`` holds: itself, or the keys it holds."""
     if isinstance(aval.dtype, dtypes.ExtendedDType):
@@ -139,12 +147,14 @@ def as_value(array: Any, aval: ShapedArray) -> Any:
 def run(prim: Callback, arrays: Sequence[Any]) -> list[np.ndarray]:
     """Call the Python function of ``prim`` on ``arrays``, outside any trace; check its results.
 
+    What it computes is computed on the host: a GPU whose program waits for it would wait for ever.
+
     Raises: RuntimeError that names the callback, with what it raised as its cause.
     """
     begin = time.perf_counter()
     staging = config.staging.swap_local(None)
     try:
-        with current(eval_trace), at_source(None), effects.calling():
+        with current(eval_trace), at_source(None), effects.calling(), on_the_host():
             found = prim.host(*arrays)
             outs = checked(prim, tree.leaves(found))
     except Exception as error:
@@ -187,7 +197,7 @@ def failure_of(prim: Callback, error: Exception) -> Exception:
     what = "did not return what it promised" if isinstance(error, BrokenPromise) \
         else f"raised {type(error).__name__}"
     return errors.explained(
-        RuntimeError, "callback.raised",
+        RuntimeError, effects.CALLBACK,
         f"{prim.name}: the callback {prim.host_name()} {what}: {error}",
         where=place_of(sys.exc_info()[2]),
         advice="The engine can be used as before. The original error is the cause of this one.")

@@ -19,7 +19,7 @@ from saem.compile import arrays
 from saem.compile.device_assignment import held_as
 from saem.compile.dispatch import with_layout
 from saem.compile.lowering import whole
-from saem.core import errors, tree
+from saem.core import effects, errors, tree
 from saem.core.avals import aval_of, is_array_like
 from saem.core.memory_spaces import MemorySpace, placed, space_of
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive
@@ -261,7 +261,11 @@ def block_until_ready(x: Any) -> Any:
     """
     for leaf in tree.leaves(x):
         if hasattr(leaf, "block_until_ready"):
-            leaf.block_until_ready()
+            try:
+                leaf.block_until_ready()
+            except _jaxlib.JaxRuntimeError as error:
+                failure = effects.with_cause(error)
+                raise failure from failure.__cause__
     return x
 
 

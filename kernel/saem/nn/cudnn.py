@@ -1,7 +1,7 @@
 """How does cuDNN compute attention on NVIDIA's GPUs?
 
 In one kernel, which keeps no weights of all pairs: a backward pass makes them again from the
-logsumexp of each query's logits.  XLA knows the kernel by the name of a call, and is told in JSON
+logsumexp of each query's logits.  XLA knows the kernel by the name of a call, and is given in JSON
 what it computes.  Places are axes [B, T, N, H] here, and [B, N, T, H] in its results.
 
 Read before: ``nn.attention``, ``effects.foreign_calls``.
@@ -36,7 +36,7 @@ BTNH = (0, 2, 1, 3)
 
 
 class Attention(Record):
-    """What the kernel is told: of which places a query sees keys, and how logits are scaled."""
+    """What the kernel is given: of which places a query sees keys, and how logits are scaled."""
 
     scale: float
     mask: str
@@ -57,14 +57,14 @@ class Attention(Record):
                      "workspace_size": "0"}
         logits = {"element_type": element, "dimensions": [str(n) for n in shape],
                   "tuple_shapes": [], "layout": layout, "is_dynamic_dimension": [False] * 4}
-        told = {"algorithm": algorithm, "fmha_scale": self.scale,
+        spec = {"algorithm": algorithm, "fmha_scale": self.scale,
                 "intermediate_tensor_shape": logits, "is_flash_attention": True,
                 "mask_type": self.mask,
                 **{f"{name}_dot_dimension_numbers": contraction(numbers)
                    for name, numbers in products.items()},
                 "dropout_rate": 0.0, "seed": 42, "sliding_window_length": self.window,
                 "max_seg_per_batch": 1, "is_paged_attention": False}
-        return json.dumps({"operation_queue_id": "0", "cudnn_fmha_backend_config": told})
+        return json.dumps({"operation_queue_id": "0", "cudnn_fmha_backend_config": spec})
 
 
 # The products of a pass, as ``contraction`` reads them: of logits with values, and so on.
@@ -113,7 +113,7 @@ def attention(query: Array, key: Array, value: Array, bias: Array | None, scale:
     mask = "_".join(["PADDING"] * padded + ["CAUSAL"] * causal) or "NO_MASK"
     biased = bias is not None
     shared = by_xla is not None and biased and bias.shape[0] == 1
-    told = Attention(float(scale), mask, 0 if window is None else window[0] + 1, biased, shared)
+    spec = Attention(float(scale), mask, 0 if window is None else window[0] + 1, biased, shared)
     places: list[Array] = []
     if padded:
         places = [jnp.full(x.shape[0], x.shape[1], np.int32) if n is None else n
@@ -123,7 +123,7 @@ def attention(query: Array, key: Array, value: Array, bias: Array | None, scale:
 
     @custom_vjp
     def attend(*xs: Array) -> list[Array]:
-        return over_batches(lambda *xs: forward(told, *xs), xs, as_one)
+        return over_batches(lambda *xs: forward(spec, *xs), xs, as_one)
 
     def keep(*xs: Array) -> tuple[list[Array], tuple]:
         outs = attend(*xs)
@@ -131,7 +131,7 @@ def attention(query: Array, key: Array, value: Array, bias: Array | None, scale:
 
     def share(residuals: tuple, cts: list[Array]) -> tuple:
         xs, (out, summed) = residuals
-        shares = over_batches(lambda *xs: backward(told, *xs), (*xs, out, summed, cts[0]), as_one)
+        shares = over_batches(lambda *xs: backward(spec, *xs), (*xs, out, summed, cts[0]), as_one)
         if by_xla is not None and biased and not shared:
             _, pullback = vjp(lambda bias: by_xla(*xs[:3], bias), xs[3])
             shares += pullback(cts[0])
@@ -163,39 +163,39 @@ def over_batches(f: Callable[..., list[Array]], xs: tuple[Array, ...], as_one: b
     return list(mapped(*xs))
 
 
-def forward(told: Attention, query: Array, key: Array, value: Array, *extra: Array) -> list[Array]:
+def forward(spec: Attention, query: Array, key: Array, value: Array, *extra: Array) -> list[Array]:
     """Return the attention [B, T, N, H] and the logsumexp of the logits [B, N, T]."""
     batch, queries, heads, features = query.shape
     outs = [ShapeDtypeStruct((batch, heads, queries, features), query.dtype),
             ShapeDtypeStruct((batch, heads, queries), np.float32)]
     logits = (batch, heads, queries, key.shape[1])
-    out, summed = kernel("", told, FORWARD, logits, outs, query, key, value, *extra)
+    out, summed = kernel("", spec, FORWARD, logits, outs, query, key, value, *extra)
     return [out.transpose(BTNH), summed]
 
 
-def backward(told: Attention, query: Array, key: Array, value: Array, *rest: Array) -> list[Array]:
+def backward(spec: Attention, query: Array, key: Array, value: Array, *rest: Array) -> list[Array]:
     """Return the cotangents of query, key and value, and of a bias that all examples share."""
     *extra, out, summed, ct = rest
     kept = [ShapeDtypeStruct((x.shape[0], x.shape[2], x.shape[1], x.shape[3]), x.dtype)
             for x in (query, key, value)]
-    bias, places = (extra[:1], extra[1:]) if told.biased else ([], extra)
-    outs = [*kept, *(ShapeDtypeStruct(b.shape, b.dtype) for b in bias if told.shared)]
+    bias, places = (extra[:1], extra[1:]) if spec.biased else ([], extra)
+    outs = [*kept, *(ShapeDtypeStruct(b.shape, b.dtype) for b in bias if spec.shared)]
     logits = (*kept[0].shape[:3], key.shape[1])
-    made = kernel("Backward", told, BACKWARD, logits, outs, query, key, value, summed,
+    made = kernel("Backward", spec, BACKWARD, logits, outs, query, key, value, summed,
                   ct.astype(query.dtype), *bias, out, *places)
     return [*(x.transpose(BTNH) for x in made[:3]), *made[3:]]
 
 
-def kernel(which: str, told: Attention, products: dict[str, str], logits: tuple[int, ...],
+def kernel(which: str, spec: Attention, products: dict[str, str], logits: tuple[int, ...],
            outs: list[ShapeDtypeStruct], *operands: Array) -> list[Array]:
     """Return the results of cuDNN's call; all but a bias stand in memory as [B, T, N, H]."""
     workspace = ShapeDtypeStruct((0,), np.uint8)
     layouts = [BTNH if len(out.shape) == 4 and place < 3 else None
                for place, out in enumerate(outs)]
     call = ffi_call(
-        f"__cudnn$fmha{'ScaleBias' if told.biased else ''}Softmax{which}", [*outs, workspace],
+        f"__cudnn$fmha{'ScaleBias' if spec.biased else ''}Softmax{which}", [*outs, workspace],
         output_layouts=[*layouts, None], custom_call_api_version=2,
-        legacy_backend_config=told.config(ELEMENTS[operands[0].dtype.name], logits, products))
+        legacy_backend_config=spec.config(ELEMENTS[operands[0].dtype.name], logits, products))
     return call(*operands)[:-1]
 
 

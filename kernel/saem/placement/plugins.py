@@ -104,11 +104,16 @@ def make_cuda_client(distributed: Any = None) -> Any:
     library = cuda_library()
     if library is None:
         raise RuntimeError("the CUDA plugin is not installed. Try: pip install 'saem[cuda13]'")
+    extension = cuda_extension("cuda_plugin_extension")
+    if extension is None:
+        raise RuntimeError(
+            "the CUDA plugin is installed, but no extension of it that fits this jaxlib "
+            f"({_jaxlib.__version__}). Try: pip install 'saem[cuda13]'")
     load_nvidia_libraries()
     if not _jaxlib.pjrt_plugin_loaded("cuda"):
         capsule = _jaxlib.load_pjrt_plugin_dynamically("cuda", str(library))
         _jaxlib.initialize_pjrt_plugin("cuda")
-        register_extensions(capsule)
+        register_extensions(extension, capsule)
     options = _jaxlib.generate_pjrt_gpu_plugin_options()
     if distributed is not None:
         options["node_id"], options["num_nodes"] = distributed.node_id, distributed.num_nodes
@@ -116,16 +121,11 @@ def make_cuda_client(distributed: Any = None) -> Any:
     return _jaxlib.make_c_api_client("cuda", options, client)
 
 
-def register_extensions(capsule: Any) -> None:
+def register_extensions(plugin: Any, capsule: Any) -> None:
     """Register the custom calls (linear algebra, random bits, callbacks) of the CUDA wheel.
 
     ``capsule`` is the loaded plugin's interface, to which the wheel's extension hands them on.
     """
-    plugin = cuda_extension("cuda_plugin_extension")
-    if plugin is None:
-        raise RuntimeError(
-            "the CUDA plugin is installed, but no extension of it that fits this jaxlib "
-            f"({_jaxlib.__version__}). Try: pip install 'saem[cuda13]'")
     _jaxlib.register_custom_call_handler(
         "CUDA", functools.partial(plugin.register_custom_call_target, capsule))
     _jaxlib.register_custom_type_handler(
