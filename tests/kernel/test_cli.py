@@ -306,6 +306,15 @@ def test_the_doctor_names_what_is_missing(monkeypatch):
     assert "pip" in result.output
 
 
+@pytest.mark.parametrize("driver", [None, "/usr/bin/nvidia-smi"])
+def test_the_doctor_sees_a_gpu_that_is_not_used(monkeypatch, driver):
+    monkeypatch.setattr("saem.cli.doctor.shutil.which", lambda name: driver)
+    finding = doctor._devices()
+    assert finding.found.startswith("cpu:0")
+    assert ("GPU is not used" in finding.found) == bool(driver)
+    assert finding.cure == ("pip install 'saem[cuda13]'" if driver else "")
+
+
 def test_the_doctor_knows_a_list_of_fonts_that_is_older_than_the_font(monkeypatch):
     fonts = pytest.importorskip("matplotlib.font_manager")
     monkeypatch.setattr(fonts.fontManager, "ttflist", [])

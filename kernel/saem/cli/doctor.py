@@ -83,7 +83,11 @@ def _devices() -> Finding:
         return Finding(
             "devices", f"{type(error).__name__}: {reason}", "pip install -U saem", needed=True
         )
-    return Finding("devices", ", ".join(str(device) for device in devices))
+    found = ", ".join(str(device) for device in devices)
+    if shutil.which("nvidia-smi") and all(device.platform == "cpu" for device in devices):
+        return Finding("devices", f"{found}; the NVIDIA GPU is not used",
+                       "pip install 'saem[cuda13]'")
+    return Finding("devices", found)
 
 
 def _compile_cache() -> Finding:

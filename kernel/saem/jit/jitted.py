@@ -44,7 +44,7 @@ from saem.core.kept import Kept
 from saem.core.lazy import later
 from saem.core.leaks import leaked_tracer
 from saem.core.provenance import info_of
-from saem.core.refs import check_references, is_ref
+from saem.core.refs import check_references
 from saem.core.trace import Trace, Tracer, bind, current, eval_trace, is_tracer, runs_at_once, state
 from saem.jit import signature
 from saem.ops.constraints import ShardingConstraint, demands_of, is_place, place_of, prefix
@@ -439,7 +439,7 @@ def is_outside(args: tuple, kwargs: dict[str, Any]) -> bool:
         return False
     if any(map(is_tracer, args)):
         return False
-    return not any(is_tracer(x) or is_ref(x) or hasattr(type(x), "__jax_array__")
+    return not any(is_tracer(x) or hasattr(type(x), "__jax_array__")
                    for x in tree.leaves((args, kwargs)))
 
 
