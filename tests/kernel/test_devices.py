@@ -94,21 +94,49 @@ print(where(jax.jit(lambda a: jax.device_put(a, two))(free))[1] in (True, False)
 """
 
 
-def run_two(python, imports, **environment):
+# On one device programs over a mesh add up nothing; their sums have several ranks.
+ONE = """
+{imports}
+import numpy as np
+jnp, P = jax.numpy, jax.P
+x, y = np.arange(12, dtype=np.float32).reshape(1, 3, 4), np.ones((1, 4), np.float32)
+def shown(f, *xs):
+    print([(a.shape, np.asarray(a).ravel()[:4].tolist()) for a in jax.tree.leaves(f(*xs))])
+both = lambda a, b: lax.psum((a, b, b.sum()), 'i')
+mean = lambda a, b: lax.pmean((a @ a.T, b), 'i')
+rest = lambda a, b: (lax.all_gather(a, 'i'), lax.pmax(b, 'i'), lax.axis_index('i'),
+                     lax.ppermute(b, 'i', [(0, 0)]), lax.psum_scatter(a[None], 'i'))
+for f in (both, mean, rest):
+    shown(jax.pmap(f, axis_name='i'), x, y)
+for kind in jax.sharding.AxisType.Auto, jax.sharding.AxisType.Explicit:
+    mesh = jax.make_mesh((1,), ('i',), axis_types=(kind,))
+    put = [jax.device_put(v[0], jax.NamedSharding(mesh, P())) for v in (x, y)]
+    for f in (both, mean):
+        g = jax.shard_map(f, mesh=mesh, in_specs=P(), out_specs=P(), check_vma=False)
+        shown(jax.jit(g), *put)
+        shown(jax.jit(jax.grad(lambda *xs: sum(map(jnp.sum, jax.tree.leaves(g(*xs)))))), *put)
+    with jax.set_mesh(mesh):
+        shown(jax.jit(lambda a, b: (a * 2, jnp.sum(a), b @ a.T)), *put)
+"""
+
+
+def run_on(count, program, python, imports, **environment):
     env = {name: value for name, value in os.environ.items()
            if not name.startswith(("PYTHON", "JAX_", "SAEM_NUM"))}
     done = subprocess.run(
-        [python, "-c", TWO.replace("{imports}", imports)], capture_output=True, text=True,
-        env={**env, "XLA_FLAGS": "--xla_force_host_platform_device_count=2", **environment})
+        [python, "-c", program.replace("{imports}", imports)], capture_output=True, text=True,
+        env={**env, "XLA_FLAGS": f"--xla_force_host_platform_device_count={count}", **environment})
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 
 
-def test_two_devices_behave_as_in_jax(jax_oracle):
-    saem = run_two(sys.executable, "import saem as jax; from saem import lax",
-                   PYTHONPATH=os.pathsep.join(sys.path))
-    real = run_two(jax_oracle._python, "import jax; from jax import lax", JAX_PLATFORMS="cpu")
-    assert saem == real
+@pytest.mark.parametrize(("count", "program"), [(1, ONE), (2, TWO)], ids=["one", "two"])
+def test_devices_behave_as_in_jax(jax_oracle, count, program):
+    saem = run_on(count, program, sys.executable, "import saem as jax; from saem import lax",
+                  PYTHONPATH=os.pathsep.join(sys.path))
+    real = run_on(count, program, jax_oracle._python, "import jax; from jax import lax",
+                  JAX_PLATFORMS="cpu")
+    assert saem == real and saem
 
 
 def test_values_on_two_devices_are_not_mixed():

@@ -69,10 +69,11 @@ def compile_options(devices: Sequence[Any], options: dict[str, Any]) -> Any:
     # Without it the program is loaded on this device but runs on the first one.
     made.device_assignment = _jaxlib.DeviceAssignment.create(
         np.array([[d.id for d in devices]], np.int32))
+    build = made.executable_build_options
+    # On one device, too: without it XLA refuses sums over a mesh of arrays of several ranks.
+    build.use_spmd_partitioning = True
+    build.use_shardy_partitioner = True
     if len(devices) > 1:
-        build = made.executable_build_options
-        build.use_spmd_partitioning = True
-        build.use_shardy_partitioner = True
         build.num_partitions = len(devices)
         build.device_assignment = made.device_assignment
         build.allow_spmd_sharding_propagation_to_output = [True]
