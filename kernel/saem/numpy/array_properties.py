@@ -29,6 +29,8 @@ def shape(a: ArrayLike) -> tuple[int, ...]:
 
 def _shape(name: str, a: ArrayLike) -> tuple[int, ...]:
     """Return the shape of ``a``; warn, on behalf of ``name``, if ``a`` is no array."""
+    if type(a) is np.ndarray or isinstance(a, np.generic):
+        return a.shape  # of text and dates, too
     if is_array_like(a):
         return represented_aval(a).shape
     warnings.warn(

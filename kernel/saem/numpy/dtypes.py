@@ -202,6 +202,8 @@ def iscomplexobj(x: ArrayLike) -> bool:
     >>> jnp.iscomplexobj(jnp.array([1, 1j]))
     True
     """
+    if type(x) is np.ndarray:
+        return x.dtype.kind == "c"
     if type(x) in aval_functions or hasattr(type(x), "__jax_array__"):
         return dtypes.is_complex(represented_aval(x).dtype)
     return x is not None and bool(np.iscomplexobj(x))
@@ -222,6 +224,8 @@ def isscalar(element: Any) -> bool:
     >>> jnp.isscalar(3.0)
     True
     """
+    if type(element) is np.ndarray:
+        return not element.shape
     if type(element) in aval_functions or hasattr(type(element), "__jax_array__"):
         return not represented_aval(element).shape
     return bool(np.isscalar(element)) or getattr(element, "shape", None) == ()

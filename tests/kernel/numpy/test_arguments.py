@@ -15,6 +15,7 @@ import described
 import ml_dtypes
 import numpy as np
 import pytest
+from both import same
 
 import saem as jax
 import saem.numpy as jnp
@@ -463,3 +464,13 @@ def test_arguments(jax_oracle, subject):
         if ours != wanted and not (ours.startswith("!") and refused):
             wrong.append(f"{line}\n    JAX  {wanted[:200]}\n    Saem {ours[:200]}")
     assert not wrong, f"{len(wrong)} of {len(lines)}:\n" + "\n".join(wrong)
+
+
+TEXT, DATES = np.array([["A", "B"]]), np.array(["2020-01-01"], "M8[D]")
+
+
+@pytest.mark.parametrize("x", ["TEXT", "DATES", "TEXT[0, 0]",
+                               "np.array([object()])", "np.array('A')"])
+def test_arrays_of_any_kind_have_a_shape(jax_oracle, x):
+    same(jax_oracle, f"[jnp.shape({x}), jnp.ndim({x}), jnp.size({x}), jnp.iscomplexobj({x}),"
+         f" jnp.isrealobj({x}), jnp.isscalar({x})]", within=__name__)
