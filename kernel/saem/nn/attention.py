@@ -12,6 +12,7 @@ Source: Vaswani et al. 2017, section 3.2; Ainslie et al. 2023 (grouped queries);
 
 from __future__ import annotations
 
+import functools
 from typing import Any, Literal
 
 import numpy as np
@@ -152,35 +153,36 @@ def dot_product_attention(
                     for x in (query_seq_lengths, key_value_seq_lengths))
     _check_operands(query, key, value, bias, mask, lengths)
     window = local_window_size
-    window = (window, window) if isinstance(window, int) else window
-    scale = 1 / np.sqrt(query.shape[-1]) if scale is None else scale
-    if implementation not in (None, "xla", "cudnn"):
+    how = {"mask": mask, "is_causal": is_causal, "lengths": lengths,
+           "scale": 1 / np.sqrt(query.shape[-1]) if scale is None else scale,
+           "window": (window, window) if isinstance(window, int) else window}
+    if implementation in (None, "xla"):
+        out, residual = _by_xla(query, key, value, bias, **how, return_residual=return_residual)
+    elif implementation == "cudnn":
+        by_xla = functools.partial(_by_xla, **how)
+        out, residual = cudnn.attention(by_xla, query, key, value, bias, **how)
+    else:
         raise _refused("implementation", f"Unsupported implementation option: {implementation}",
                        "Use 'xla', 'cudnn' or None.")
-    if implementation == "cudnn":
-        cudnn.check_cudnn(query, window, is_causal)
-
-    def by_xla(query: Array, key: Array, value: Array, bias: Array | None) -> Any:
-        seen = _visible(query.shape[1], key.shape[1], is_causal, window, *lengths)
-        masks = [*([] if mask is None else [mask]), *seen]
-        out, residual = _attend(query, key, value, bias, masks, scale, lengths[0], return_residual)
-        return jnp.reshape(out, query.shape), residual
-
-    if implementation == "cudnn":
-        logits = (query.shape[0], query.shape[2], query.shape[1], key.shape[1])
-        out, residual = cudnn.attention(
-            query, key, value, cudnn.bias_of(bias, mask, MASKED, logits, query.dtype), scale,
-            is_causal, window, lengths, None if bias is None else lambda *xs: by_xla(*xs)[0])
-    else:
-        out, residual = by_xla(query, key, value, bias)
     out = jnp.reshape(out, out_shape)
     return (out, jnp.reshape(residual, out_shape[:-1])) if return_residual else out
+
+
+def _by_xla(query: Array, key: Array, value: Array, bias: Array | None, *, mask: Array | None,
+            scale: float, is_causal: bool, window: tuple[int, int] | None,
+            lengths: tuple[Array | None, Array | None], return_residual: bool = False
+            ) -> tuple[Array, Array | None]:
+    """Return the attention [B, T, N, H], and the logsumexp of the logits [B, T, N] on request."""
+    seen = _visible(query.shape[1], key.shape[1], is_causal, window, *lengths)
+    masks = [*([] if mask is None else [mask]), *seen]
+    out, residual = _attend(query, key, value, bias, masks, scale, lengths[0], return_residual)
+    return jnp.reshape(out, query.shape), residual
 
 
 def _attend(query: Array, key: Array, value: Array, bias: Array | None, masks: list[Array],
             scale: float, query_lengths: Array | None, return_residual: bool
             ) -> tuple[Array, Array | None]:
-    """Return the attention [B, T, N, H], and the logsumexp of the logits [B, T, N] on request."""
+    """Return the attention [B, T, K, N/K, H], and the logsumexp on request."""
     batch, queries, heads, features = query.shape
     groups = key.shape[2]
     grouped = jnp.reshape(query, (batch, queries, groups, heads // groups, features))

@@ -26,6 +26,7 @@ from saem.core.record import Record
 from saem.derivatives.custom_vjp import custom_vjp
 from saem.derivatives.custom_vmap import custom_vmap
 from saem.effects.foreign_calls import ffi_call
+from saem.nn.attention import MASKED
 from saem.placement import plugins
 from saem.transform.derivatives import vjp
 from saem.typing import Array
@@ -99,27 +100,29 @@ def check_cudnn(query: Array, window: tuple[int, int] | None, is_causal: bool) -
             advice="Use (left, 0), or leave out implementation=.")
 
 
-def attention(query: Array, key: Array, value: Array, bias: Array | None, scale: float,
-              is_causal: bool, window: tuple[int, int] | None,
-              lengths: tuple[Array | None, Array | None], by_xla: Callable[..., Array] | None
+def attention(by_xla: Callable[..., tuple], query: Array, key: Array, value: Array,
+              bias: Array | None, *, mask: Array | None, scale: float, is_causal: bool,
+              window: tuple[int, int] | None, lengths: tuple[Array | None, Array | None]
               ) -> tuple[Array, Array]:
     """Return the attention [B, T, N, H] and the logsumexp of the logits, f32[B, T, N].
 
-    ``bias``: [1 or B, N, T, S].  ``by_xla(query, key, value, bias)`` is the same attention, if the
-    bias has a derivative: cuDNN has that of a bias which all examples share, and no other.
+    ``by_xla`` is the same attention, of which the derivative by a bias is taken that not all
+    examples share: cuDNN has that of a shared one alone.
     """
-    causal = is_causal or window is not None
+    check_cudnn(query, window, is_causal)
+    whole = bias_of(bias, mask, (query.shape[2], query.shape[1], key.shape[1]), query.dtype)
     padded = any(x is not None for x in lengths)
-    mask = "_".join(["PADDING"] * padded + ["CAUSAL"] * causal) or "NO_MASK"
-    biased = bias is not None
-    shared = by_xla is not None and biased and bias.shape[0] == 1
-    spec = Attention(float(scale), mask, 0 if window is None else window[0] + 1, biased, shared)
+    hidden = ["PADDING"] * padded + ["CAUSAL"] * (is_causal or window is not None)
+    learned = bias is not None
+    shared = learned and whole is not None and whole.shape[0] == 1
+    spec = Attention(float(scale), "_".join(hidden) or "NO_MASK",
+                     0 if window is None else window[0] + 1, whole is not None, shared)
     places: list[Array] = []
     if padded:
         places = [jnp.full(x.shape[0], x.shape[1], np.int32) if n is None else n
                   for x, n in zip((query, key), lengths)]
-    extra = [*([bias.astype(query.dtype)] if biased else []), *places]
-    as_one = not shared and (not biased or bias.shape[0] == query.shape[0])
+    extra = [*([] if whole is None else [whole]), *places]
+    as_one = not shared and (whole is None or whole.shape[0] == query.shape[0])
 
     @custom_vjp
     def attend(*xs: Array) -> list[Array]:
@@ -132,8 +135,8 @@ def attention(query: Array, key: Array, value: Array, bias: Array | None, scale:
     def share(residuals: tuple, cts: list[Array]) -> tuple:
         xs, (out, summed) = residuals
         shares = over_batches(lambda *xs: backward(spec, *xs), (*xs, out, summed, cts[0]), as_one)
-        if by_xla is not None and biased and not shared:
-            _, pullback = vjp(lambda bias: by_xla(*xs[:3], bias), xs[3])
+        if learned and not shared:
+            _, pullback = vjp(lambda bias: by_xla(*xs[:3], bias)[0], xs[3])
             shares += pullback(cts[0])
         return (*shares, *[None] * (len(xs) - len(shares)))
 
@@ -199,11 +202,11 @@ def kernel(which: str, spec: Attention, products: dict[str, str], logits: tuple[
     return call(*operands)[:-1]
 
 
-def bias_of(bias: Array | None, mask: Array | None, lowest: float, shape: tuple[int, ...],
-            dtype: Any) -> Array | None:
-    """Return one bias [1 or B, N, T, S] for both, ``lowest`` times the largest number if unseen."""
+def bias_of(bias: Array | None, mask: Array | None, shape: tuple[int, ...], dtype: Any
+            ) -> Array | None:
+    """Return one bias for both, of ``dtype`` and [1 or B, *shape]: very low where nothing is seen.
+    """
     if mask is not None:
-        unseen = np.asarray(lowest * float(dtypes.finfo(dtype).max), dtype)[()]
-        given = jnp.zeros((), dtype) if bias is None else bias.astype(dtype)
-        bias = jnp.where(mask, given, unseen)
-    return None if bias is None else jnp.broadcast_to(bias, (bias.shape[0], *shape[1:]))
+        unseen = np.asarray(MASKED * float(dtypes.finfo(dtype).max), dtype)[()]
+        bias = jnp.where(mask, jnp.zeros((), dtype) if bias is None else bias.astype(dtype), unseen)
+    return None if bias is None else jnp.broadcast_to(bias, (bias.shape[0], *shape)).astype(dtype)

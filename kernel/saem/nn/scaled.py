@@ -89,9 +89,6 @@ def _check_matrices(a: Array, b: Array, a_scales: Array, b_scales: Array) -> Non
             errors.ArgumentError, f"scaled_matmul.C{number}", f"scaled_matmul requires {sentence}",
             advice="They are [B, M, K] and [B, N, K], with scales [B, M, K / b] and [B, N, K / b].")
 
-    def which(names: str, *xs: Array) -> str:
-        return ", ".join(f"{name}{x.shape}" for name, x in zip(names.split("|"), xs))
-
     if any(x.ndim != 3 for x in (a, b, a_scales, b_scales)):
         refuse(1, "all inputs to be 3-dimensional arrays")
     if (a.shape[0], a.shape[2]) != (b.shape[0], b.shape[2]):
@@ -101,8 +98,9 @@ def _check_matrices(a: Array, b: Array, a_scales: Array, b_scales: Array) -> Non
         refuse(3, "scales to have matching batch (B) and contract (K) dimensions, but got shapes "
                f"{a_scales.shape} and {b_scales.shape}")
     if a_scales.shape[:2] != a.shape[:2] or b_scales.shape[:2] != b.shape[:2]:
-        shapes = which("a: |b: |a_scales: |b_scales: ", a, b, a_scales, b_scales)
-        refuse(4, "scales to match non-contract dimensions of inputs, but got shapes " + shapes)
+        refuse(4, "scales to match non-contract dimensions of inputs, but got shapes "
+               f"a: {a.shape}, b: {b.shape}, a_scales: {a_scales.shape}, "
+               f"b_scales: {b_scales.shape}")
     if not a_scales.shape[2] or a.shape[2] % a_scales.shape[2]:
         refuse(5, f"blocks of one size, but got {a_scales.shape[2]} scales for {a.shape[2]} "
                "numbers")
