@@ -68,6 +68,14 @@ class WatchRules(Watch):
         return [WatchedTracer(self, x) for x in results]
 
 
+class HandsDown(Watch):
+    """Gives its own values to the interpreter below, where a function has rules."""
+
+    def process_custom_jvp_call(self, primitive, fun, jvp, tracers, *, symbolic_zeros):
+        with set_current_trace(self.parent_trace):
+            return fun.call_wrapped(*tracers)
+
+
 class Silent(jax.core.Trace):
     """An interpreter that does not say what becomes of operations."""
 
@@ -147,6 +155,27 @@ def test_functions_with_rules_hand_over_their_rules(jax_oracle):
     same_error(jax_oracle, "watch(jax.nn.relu, jnp.float32(1.))",
                "must override process_custom_jvp_call to handle custom_jvp primitives",
                within=__name__)
+
+
+def test_an_interpreter_may_hand_down_its_own_values(jax_oracle):
+    def program():
+        ruled = jax.custom_jvp(lambda x: lax.neg(lax.sin(x)))
+        ruled.defjvp(lambda primals, tangents: (ruled(*primals), tangents[0]))
+        seen = []
+
+        def f(x):
+            value, names = watch(lambda x: lax.exp(ruled(lax.mul(x, x))), x, kind=HandsDown)
+            seen.append(names)
+            return value
+
+        return [jax.eval_shape(f, jnp.ones((2, 3))).shape, str(jax.make_jaxpr(f)(1.)), seen]
+
+    same(jax_oracle, program)
+
+
+def test_a_value_of_a_function_inside_is_not_one_that_is_handed_down(jax_oracle):
+    same_error(jax_oracle, "jax.jit(lambda x: [kept for kept in [[]] if [jax.jit(lambda y: "
+               "kept.append(y))(x)]][0][0] + 1)(1.)", "unexpected tracer", within=__name__)
 
 
 def test_what_an_interpreter_does_not_know_is_refused(jax_oracle):

@@ -40,6 +40,9 @@ class Trace:
     calls_whole: bool = False
     # Whether it must see every operation, also those on values that are not its own.
     sees_all: ClassVar[bool] = False
+    # Whether its rules may give its own values to the interpreter below, which takes them for
+    # constants.
+    hands_down: ClassVar[bool] = False
 
     @property
     def main(self) -> Trace:

@@ -32,6 +32,7 @@ class Trace(core_trace.Trace):
 
     inlines: ClassVar[bool] = False
     sees_all: ClassVar[bool] = True
+    hands_down: ClassVar[bool] = True
     # What ``stack`` is while a named scope is entered, None before there was one.
     _stack: tuple[str, ...] | None = None
     parent_trace: core_trace.Trace | None = None

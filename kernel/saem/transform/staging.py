@@ -93,13 +93,13 @@ class Recorder(Trace):
         return self.atom(x)
 
     def check_live(self, tracer: Tracer) -> None:
-        """Refuse a tracer whose interpreter is finished or is not below this one."""
+        """Refuse a tracer whose interpreter is finished or is not below this one.
+
+        One that a library writes may be above it, and hand it its own values.
+        """
         owner = tracer._trace
-        trace: Any = self
-        while trace is not None:
-            if trace is owner:
-                return
-            trace = trace.parent
+        if owner in self.ancestors() or (owner.hands_down and self in owner.ancestors()):
+            return
         raise leaked_tracer(tracer)
 
     def record(self, prim: Primitive, invars: list[Atom]) -> list[Var]:
