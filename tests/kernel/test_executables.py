@@ -141,6 +141,16 @@ def test_a_program_of_several_devices_is_loaded_on_others_and_refused_on_fewer()
         serialize_executable.deserialize_and_load(*kept, execution_devices=others[:3])
 
 
+def in_another_process(program, *arguments, **environment):
+    """Return what ``program`` prints in a new process that finds Saem where this one does."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+                   **environment}
+    done = subprocess.run([sys.executable, "-c", program, *map(str, arguments)], text=True,
+                          env=environment, capture_output=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 def test_another_process_loads_it(tmp_path):
     compiled = jax.jit(lambda x: {"sum": jnp.sum(jnp.exp(x))}).lower(X).compile()
     code, *_ = serialize_executable.serialize(compiled)
@@ -157,11 +167,58 @@ trees = jax.tree.structure(((x,), {})), jax.tree.structure({"sum": x})
 f = serialize_executable.deserialize_and_load(open(sys.argv[1], "rb").read(), *trees)
 print(f(x)["sum"].item())
 """
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    done = subprocess.run([sys.executable, "-c", program, str(tmp_path / "code")], text=True,
-                          env=environment, capture_output=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    assert float(done.stdout) == pytest.approx(float(np.exp(X).sum()), rel=1e-6)
+    found = float(in_another_process(program, tmp_path / "code"))
+    assert found == pytest.approx(float(np.exp(X).sum()), rel=1e-6)
+
+
+def test_another_process_loads_what_calls_lapack(tmp_path):
+    matrix = np.asarray([[4, 2], [2, 5]], np.float32)
+    compiled = jax.jit(jnp.linalg.cholesky).lower(matrix).compile()
+    code, *_ = serialize_executable.serialize(compiled)
+    (tmp_path / "code").write_bytes(code)
+    program = """
+import sys, numpy as np
+import saem as jax
+from saem.experimental import serialize_executable
+x = np.asarray([[4, 2], [2, 5]], np.float32)
+trees = jax.tree.structure(((x,), {})), jax.tree.structure(x)
+f = serialize_executable.deserialize_and_load(open(sys.argv[1], "rb").read(), *trees)
+again = serialize_executable.deserialize_and_load(*serialize_executable.serialize(f))
+print(*np.asarray(f(x)).ravel(), *np.asarray(again(x)).ravel())
+"""
+    found = [float(word) for word in in_another_process(program, tmp_path / "code").split()]
+    np.testing.assert_allclose(found, [*np.linalg.cholesky(matrix).ravel()] * 2, rtol=1e-6)
+
+
+def test_what_was_found_on_disk_is_written_whole(tmp_path):
+    program = """
+import pickle, sys
+import saem as jax, saem.numpy as jnp
+from saem.compile import executables as compiler
+from saem.experimental import serialize_executable
+compiled = jax.jit(lambda x: jnp.cumsum(jnp.exp(x)) * 3).lower(jnp.ones(3)).compile()
+with open(sys.argv[1], "wb") as file:
+    pickle.dump(serialize_executable.serialize(compiled), file)
+print(len(compiler._read) > 0)
+"""
+    environment = {"SAEM_ENABLE_COMPILATION_CACHE": "1", "SAEM_CACHE_DIR": str(tmp_path / "cache")}
+    for found in ("False", "True"):
+        file = tmp_path / found
+        assert in_another_process(program, file, **environment).strip() == found
+        loaded = serialize_executable.deserialize_and_load(*pickle.loads(file.read_bytes()))
+        np.testing.assert_allclose(loaded(X), np.cumsum(np.exp(X)) * 3, rtol=1e-6)
+
+
+@pytest.mark.parametrize("fun", [
+    jnp.sort, lambda x: jnp.cumsum(x) * x, lambda x: x.at[jnp.array([0, 2])].add(1.),
+    lambda x: jax.lax.while_loop(lambda x: x[0] < 9, lambda x: x + 1, x), jnp.linalg.norm])
+def test_what_has_run_or_was_loaded_is_written_again(fun):
+    compiled = jax.jit(fun).lower(X).compile()
+    expected = compiled(X)
+    for _ in range(3):
+        np.testing.assert_array_equal(compiled(X), expected)
+        compiled = serialize_executable.deserialize_and_load(
+            *serialize_executable.serialize(compiled))
 
 
 def test_what_cannot_be_written_is_said():

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from saem import _jaxlib
+from saem.compile import libraries
 from saem.compile.faults import sound_options
 from saem.compile.lowering import Lowering
 from saem.compile.mlir import parse
@@ -27,7 +28,6 @@ from saem.core import config
 from saem.core.events import Compile, FunctionRef, OperationLoaded, bus
 from saem.core.events import Lowering as LoweringEvent
 from saem.core.lazy import later
-from saem.placement import plugins
 
 hashlib: Any = later("hashlib")  # no program, no key
 logging: Any = later("logging")  # only settings that log need it
@@ -39,6 +39,8 @@ CAPACITY = 4096
 _executables: OrderedDict[str, Any] = OrderedDict()
 _costs: dict[str, dict[str, Any]] = {}
 _locks: dict[str, threading.Lock] = {}
+# Numbers (``id``) of executables that were read from disk, and perhaps of some that were not.
+_read: set[int] = set()
 _lock = threading.Lock()
 
 
@@ -91,6 +93,14 @@ def _option_text(value: Any) -> Any:
     return value if isinstance(value, (str, bool, int, float)) else str(value)
 
 
+def all_options(lowered: Lowering, devices: Sequence[Any], options: dict[str, Any] | None,
+                same_rounding: SameRounding = False) -> dict[str, Any]:
+    """Return the options by which ``lowered`` is compiled: those given, else quick ones or none."""
+    options = options or ({} if lowered.module.callbacks else
+                          quick_options(lowered.closed, devices, same_rounding))
+    return {**sound_options(lowered.closed, devices), **options}
+
+
 def find_or_compile(lowered: Lowering, devices: Sequence[Any], function: FunctionRef | None = None,
                     options: dict[str, Any] | None = None, lowering_seconds: float = 0.0,
                     same_rounding: SameRounding = False) -> Any:
@@ -99,9 +109,7 @@ def find_or_compile(lowered: Lowering, devices: Sequence[Any], function: Functio
     ``same_rounding``: all code generators of XLA round its products and sums the same way.
     Raises: JaxRuntimeError if XLA refuses the program.
     """
-    options = options or ({} if lowered.module.callbacks else
-                          quick_options(lowered.closed, devices, same_rounding))
-    options = {**sound_options(lowered.closed, devices), **options}
+    options = all_options(lowered, devices, options, same_rounding)
     key = content_key(lowered.text, devices, options, lowered.module.callbacks)
     watched = bus.active and function is not None
     if watched:
@@ -146,22 +154,36 @@ def made_once(key: str, lowered: Lowering, devices: Sequence[Any], options: dict
 def load_or_compile(key: str, lowered: Lowering, devices: Sequence[Any], options: dict[str, Any]
                     ) -> tuple[Any, str]:
     """Return an executable, and what the cache on disk had: '' if it was not used."""
-    # A program that was exported elsewhere may call LAPACK, too.
-    if lowered.module.platform == "cpu" and "_ffi(" in lowered.text:
-        _jaxlib.load_lapack()
-    if lowered.module.platform == "cuda" and "@cuhybrid_" in lowered.text:
-        plugins.load_hybrid()
+    libraries.load(lowered.module.libraries, lowered.module.platform)
     entry = None
     if config.enable_compilation_cache.value and not lowered.module.callbacks:
         entry = disk_cache.entry(key, lowered.symbol(), devices, compile_options(devices, options))
     if entry is None:
         return _compile(lowered, devices, options), ""
     executable, disk = entry.load()
-    if executable is None:
+    if executable is not None:
+        _read.add(id(executable))
+    else:
         begin = time.perf_counter()
         executable = _compile(lowered, devices, options)
         entry.store(executable, time.perf_counter() - begin, replace=disk == "damaged")
     return executable, disk
+
+
+def as_bytes(executable: Any, lowered: Lowering, devices: Sequence[Any],
+             options: dict[str, Any] | None) -> bytes:
+    """Return ``executable`` as bytes: what ``find_or_compile`` gave for the other arguments.
+
+    XLA cannot write what it has read (the code would be missing), nor a sort that has run; such a
+    program is compiled again.
+    Raises: JaxRuntimeError if the platform cannot write programs.
+    """
+    if id(executable) not in _read:
+        try:
+            return executable.serialize()
+        except _jaxlib.JaxRuntimeError:
+            pass
+    return _compile(lowered, devices, all_options(lowered, devices, options)).serialize()
 
 
 def _compile(lowered: Lowering, devices: Sequence[Any], options: dict[str, Any]) -> Any:

@@ -145,6 +145,8 @@ class Module:
         self.sizes: Sizes | None = None
         # Python functions the program calls, in the order of their ``index`` in the text.
         self.callbacks: list[Callable] = []
+        # The libraries whose routines the program calls, of those that must be loaded.
+        self.libraries: set[str] = set()
 
     def unique_name(self, wanted: str) -> str:
         """Return ``wanted`` made a legal symbol, numbered if it is taken."""

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from saem.compile import dispatch
+from saem.compile.libraries import libraries_of
 from saem.compile.operations import quoted
 from saem.compile.text import (
     dense,
@@ -161,6 +162,7 @@ class FfiCall(Primitive):
         return [np.asarray(x) for x in dispatch.apply_primitive(self, xs)]
 
     def lower(self, ctx, *xs):
+        ctx.module.libraries |= libraries_of([self.target_name])
         layouts = [layout(aval, order) for aval, order in zip(
             (*ctx.in_avals, *self.result_avals), (*self.input_layouts, *self.output_layouts))]
         attributes = self.configuration()

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from saem import _jaxlib
-from saem.compile import dispatch
+from saem.compile import dispatch, libraries
 from saem.compile.device_assignment import Spread
 from saem.compile.executables import compile_options
 from saem.compile.lowering import Lowering
@@ -72,13 +72,14 @@ def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
         raise ValueError(f"serialize: {call.name} calls Python (a callback or debug.print), which "
                          "cannot be written. Leave the calls out of the compiled function.")
     consts = [np.asarray(c) for c in program.consts]
-    code = program.executable.serialize()
+    code = compiled._code()
     used = program.executable.local_devices()
     head = json.dumps({
         "name": call.name, "jaxlib": _jaxlib.__version__, "platform": used[0].platform,
         "in": [typed(a) for a in call.flat_in], "out": [typed(a) for a in call.flat_out],
         "donated": list(call.donated), "kept": list(program.kept), "paths": call.paths(),
-        "committed": program.committed, "code": len(code), **place_to_json(program),
+        "committed": program.committed, "libraries": sorted(program.lowered.module.libraries),
+        "code": len(code), **place_to_json(program),
         "consts": [aval_to_json(ShapedArray(c.shape, c.dtype)) for c in consts],
     })
     body = head.encode() + b"\n" + code + b"".join(c.tobytes() for c in consts)
@@ -137,15 +138,19 @@ def deserialize_and_load(serialized: bytes, in_tree: Any, out_tree: Any,
     call = Loaded(head["name"], in_tree, out_tree, tuple(map(from_typed, head["in"])),
                   tuple(map(from_typed, head["out"])), tuple(head["donated"]),
                   tuple(head["paths"]))
+    libraries.load(head.get("libraries", ()), head["platform"])
     executable = used[0].client.deserialize_executable(
         code, _jaxlib.DeviceList(tuple(used)), compile_options(used, {}))
     kept = tuple(head["kept"])
+    module = Module(call.name)
+    module.libraries.update(head.get("libraries", ()))
     lowered = Lowering(
-        module=Module(call.name), out_avals=call.flat_out, kept=kept,
+        module=module, out_avals=call.flat_out, kept=kept,
         in_avals=tuple(a for a, k in zip(call.flat_in, kept) if k), consts=tuple(consts),
         donated=tuple(d for d, k in zip(call.donated, kept) if k), name=call.name)
-    return Compiled(call, dispatch.Program(executable, lowered, place_from_json(head, used),
-                                           head["committed"]))
+    program = dispatch.Program(executable, lowered, place_from_json(head, used),
+                               head["committed"])
+    return Compiled(call, program, lambda: code)
 
 
 def devices_for(head: dict[str, Any], here: Sequence[Any], chosen: bool) -> list[Any]:

@@ -22,6 +22,7 @@ import numpy as np
 from saem import _jaxlib
 from saem.compile import dispatch, mlir
 from saem.compile.device_assignment import Spread
+from saem.compile.libraries import libraries_of
 from saem.compile.sizes import Step, plan
 from saem.compile.text import physical_aval, tensor_type
 from saem.core import dtypes, tree
@@ -379,6 +380,7 @@ def constrained(ctx: Any, x: str, sharding: Any) -> str:
 
 # In MLIR's text: a quoted string, which is left alone, or a symbol.
 _SYMBOL = re.compile(r'"(?:[^"\\]|\\.)*"|@([A-Za-z_][\w$.]*)')
+_CALLED = re.compile(r"stablehlo\.custom_call @([\w.$]+)")
 _DEFINED = re.compile(
     r"^  (func\.func (?:public |private )?|sdy\.mesh )@([A-Za-z_][\w$.]*)", re.MULTILINE)
 
@@ -414,6 +416,7 @@ def embed(exported: Exported, module: Any, given: Sequence[ShapedArray] | None =
 
     lines = _SYMBOL.sub(renamed, text[text.index("\n") + 1:text.rindex("\n}")]).split("\n")
     main = names["main"]
+    module.libraries |= libraries_of(_CALLED.findall(text))
     for block in top_level(lines):
         if block[0].startswith("  sdy.mesh"):
             module.header.append(block[0])
@@ -548,7 +551,7 @@ def target_version() -> str:
 
 def check_custom_calls(text: str, disabled: Sequence[DisabledSafetyCheck]) -> None:
     allowed = {check.is_custom_call() for check in disabled}
-    targets = set(re.findall(r"stablehlo\.custom_call @([\w.$]+)", text))
+    targets = set(_CALLED.findall(text))
     unknown = sorted(t for t in targets - allowed if not STABLE_TARGETS.fullmatch(t))
     if unknown:
         raise ValueError(

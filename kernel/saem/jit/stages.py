@@ -18,7 +18,7 @@ from saem import _jaxlib
 from saem.compile import dispatch
 from saem.compile.device_assignment import Demands, Spread, devices_of, placement
 from saem.compile.donation import warn_wasted
-from saem.compile.executables import find_or_compile
+from saem.compile.executables import as_bytes, find_or_compile
 from saem.compile.lowering import Lowering, lower
 from saem.compile.mlir import parse
 from saem.core import errors, tree
@@ -291,11 +291,12 @@ class Lowered(Stage):
         if lowered.platforms:
             lowered = self._call.lower(self._where, here)
         warn_wasted(lowered.wasted)
-        executable = find_or_compile(lowered, devices_, info.reference,
-                                     {**info.compiler_options, **(compiler_options or {})})
+        options = {**info.compiler_options, **(compiler_options or {})}
+        executable = find_or_compile(lowered, devices_, info.reference, options)
         dispatch.keep_within_limit()
-        return Compiled(self._call, dispatch.Program(executable, lowered, self._where,
-                                                     self._committed))
+        program = dispatch.Program(executable, lowered, self._where, self._committed)
+        return Compiled(self._call, program,
+                        lambda: as_bytes(executable, lowered, devices_, options))
 
 
 def check_dialect(dialect: str | None) -> None:
@@ -321,9 +322,11 @@ class Compiled(Stage):
     Array(3., dtype=float32, weak_type=True)
     """
 
-    def __init__(self, call: Types, program: dispatch.Program):
+    def __init__(self, call: Types, program: dispatch.Program, code: Callable[[], bytes]):
+        """``code`` gives the machine code."""
         super().__init__(call)
         self._program = program
+        self._code = code
         # C++ answers a call like the one before by itself; any other comes to ``_miss``.
         self._fast = dispatch.make_fast(
             call.name, lambda *args, **kwargs: self._miss(*args, **kwargs)[0], self._miss)

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from saem import _jaxlib
+from saem.compile.libraries import libraries_of
 from saem.compile.operations import FRONTEND, Attribute
 from saem.compile.text import strong_aval
 from saem.core import dtypes, errors
@@ -55,7 +55,6 @@ def lapack(routine: str, dtype: Any) -> str:
             NotImplementedError, f"{routine}.dtype", f"Unsupported dtype {dtype.name}.",
             advice="LAPACK has float32, float64, complex64 and complex128: convert first, "
             "x.astype(jnp.float32).")
-    _jaxlib.load_lapack()
     name = COMPLEX_NAMES.get(routine, routine) if dtypes.is_complex(dtype) else routine
     return f"lapack_{prefix}{name}_ffi"
 
@@ -92,6 +91,7 @@ def custom_call(ctx: Any, target: str, operands: Sequence[str], outs: Sequence[S
     """
     config, reuse = config or {}, reuse or {}
     target = target_on(ctx.module.platform, target)
+    ctx.module.libraries |= libraries_of([target])
     avals = [ctx.avals[x] for x in operands]
     shown = ", ".join(f"{name} = {value}" for name, value in config.items())
     attributes: dict[str, Attribute] = {
