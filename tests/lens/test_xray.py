@@ -110,3 +110,72 @@ def test_libraries_are_not_followed_and_nothing_stays():
     assert state.watcher is None
     names = [f.name for f in seen(jax.jit(model), X, X).functions]
     assert names == ["model", "activate"]
+
+
+class Proxy:
+    """Answers no question."""
+
+    @property
+    def __class__(self):
+        raise RuntimeError("not bound")
+
+
+@jax.tree_util.register_pytree_node_class
+class Unfinished:
+    """A container that cannot be taken apart yet."""
+
+    def tree_flatten(self):
+        return (self.missing,), None
+
+    @classmethod
+    def tree_unflatten(cls, aux, children):
+        return cls()
+
+
+def holding_itself():
+    made = [1]
+    made.append(made)
+    return made
+
+
+def deep():
+    made = ()
+    for _ in range(2_000):
+        made = (made,)
+    return made
+
+
+@pytest.mark.parametrize(("make", "shown"), [
+    (lambda: {1: 2, "a": 3}, "dict(int 2, int 3)"), (holding_itself, "list(int 1)"),
+    (lambda: vars(sys), None), (lambda: [0] * 1_000_000, "list(int 0, int 0, int 0, …)"),
+    (lambda: [[] for _ in range(1_000_000)], "list()"), (deep, "tuple()"),
+    (lambda: 1 << 100_000, "int"), (Proxy, "Proxy"), (Unfinished, "Unfinished"),
+    (lambda: [Proxy(), 1], "list(Proxy, int 1)"), (lambda: {"a": [1, 2], "b": (3, {"c": 4})},
+                                                   "dict(int 1, int 2, int 3, …)"),
+], ids=range(11))
+def test_no_local_variable_stops_the_program(make, shown):
+    def calls(x):
+        odd = make()
+        held = x, odd
+        return jnp.sin(held[0])
+
+    found = seen(jax.jit(calls), X)
+    assert found.error is None
+    types = {v.name: v.type for line in found.functions[0].lines for v in line.values}
+    assert types["odd"] == (types["odd"] if shown is None else shown)
+    assert types["held"].startswith("tuple(f32[3]")
+
+
+def test_a_container_that_holds_itself_costs_no_levels_of_calls():
+    def levels():
+        return 1 + levels_below(0)
+
+    def levels_below(depth):
+        try:
+            return levels_below(depth + 1)
+        except RecursionError:
+            return depth
+
+    before = levels()
+    seen(jax.jit(lambda x: [x, holding_itself()][0]), X)
+    assert levels() >= before - 2

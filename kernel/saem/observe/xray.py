@@ -22,7 +22,8 @@ import sys
 import sysconfig
 import types
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,8 @@ from saem.observe.schema import (
 from saem.transform.staging import Recorder
 from saem.transform.vmap import BatchTrace, BatchTracer
 
+# How many leaves of a container are looked at, and how many containers.
+_MOST = 64
 _SHOWN = (bool, int, float, complex, str, bytes, np.generic)
 _NOT_VALUES = (types.ModuleType, types.FunctionType, types.BuiltinFunctionType, type)
 
@@ -103,7 +106,17 @@ def is_users(file: str) -> bool:
 
 
 def describe(name: str, value: Any) -> SeenValue | None:
-    """What a local variable holds; None for modules, functions and classes."""
+    """What a local variable holds; None for modules, functions and classes.
+
+    Whatever a class of the learner's answers when it is asked, their program goes on.
+    """
+    try:
+        return _describe(name, value)
+    except Exception:
+        return SeenValue(name, "plain", type(value).__name__, ())
+
+
+def _describe(name: str, value: Any) -> SeenValue | None:
     if isinstance(value, Tracer):
         kind = "concrete" if is_concrete(value) else "abstract"
         seen = value.aval.str_short(True)
@@ -115,7 +128,7 @@ def describe(name: str, value: Any) -> SeenValue | None:
         return SeenValue(name, "plain", f"numpy {value.dtype}[{shape}]", ())
     if isinstance(value, _NOT_VALUES) or callable(value):
         return None
-    if isinstance(value, (tuple, list, dict)) or not tree.all_leaves([value]):
+    if _inside(value) is not None:
         return _of_container(name, value)
     shown = f" {reprlib.repr(value)[:24]}" if isinstance(value, _SHOWN) else ""
     return SeenValue(name, "plain", f"{type(value).__name__}{shown}", ())
@@ -123,13 +136,44 @@ def describe(name: str, value: Any) -> SeenValue | None:
 
 def _of_container(name: str, value: Any) -> SeenValue:
     """A container is what the least known of its leaves is."""
-    leaves = [describe(name, leaf) for leaf in tree.leaves(value)[:64]]
-    seen = [leaf for leaf in leaves if leaf is not None]
+    described = [describe(name, leaf) for leaf in _leaves(value)]
+    seen = [leaf for leaf in described if leaf is not None]
     order = ("abstract", "concrete", "array", "plain")
     kind = next((k for k in order if any(s.kind == k for s in seen)), "plain")
     types_seen = ", ".join(s.type for s in seen[:3]) + (", …" if len(seen) > 3 else "")
     stack = next((s.stack for s in seen if s.kind == kind), ())
     return SeenValue(name, kind, f"{type(value).__name__}({types_seen})", stack)  # type: ignore[arg-type]
+
+
+def _leaves(value: Any) -> list[Any]:
+    """The first leaves of a container.
+
+    Unlike a pytree it may have keys that cannot be sorted, hold itself, or millions of others.
+    """
+    leaves: list[Any] = []
+    entered: dict[int, Any] = {}
+    waiting = [value]
+    while waiting and len(leaves) < _MOST and len(entered) < _MOST:
+        part = waiting.pop()
+        inside = _inside(part)
+        if inside is None:
+            leaves.append(part)
+        elif id(part) not in entered:
+            entered[id(part)] = part
+            waiting.extend([*islice(inside, _MOST)][::-1])
+    return leaves
+
+
+def _inside(value: Any) -> Iterable[Any] | None:
+    """What a container holds; None for a value that is none, or cannot be asked."""
+    if issubclass(type(value), dict):
+        return value.values()
+    if issubclass(type(value), (list, tuple)):
+        return value
+    try:
+        return None if tree.all_leaves([value]) else tree.flatten_one_level(value)[0]
+    except Exception:
+        return None
 
 
 class _Function:
