@@ -9,7 +9,8 @@ import subprocess
 import numpy as np
 import pytest
 
-import saem._wiring  # noqa: F401  (operations outside traces need it)
+import saem as jax
+import saem.numpy as jnp
 from saem.core.avals import ShapedArray
 from saem.jit.jitted import make_jit
 from saem.observe.graph import dot, quoted
@@ -20,6 +21,7 @@ from saem.ops.arithmetic import add, mul, neg
 from saem.transform.staging import trace_flat
 
 F3 = ShapedArray((3,), np.dtype("float32"))
+PLACES = ShapedArray((2,), np.dtype("int32"))
 
 
 def traced(fun, *avals):
@@ -50,6 +52,15 @@ def in_front(x):
     return add(many(two(x)), one(x))
 
 
+def adds(x, places):
+    return jnp.asarray(x).at[places].add(1)
+
+
+def shows(x):
+    jax.debug.print("{}", x)
+    return x
+
+
 PROGRAMS = {
     "one equation": lambda: traced(neg, F3),
     "no equation": lambda: traced(lambda x: x, F3),
@@ -60,6 +71,9 @@ PROGRAMS = {
     "nested": lambda: traced(nested, F3),
     "deep": lambda: traced(deep, F3),
     "in front": lambda: traced(in_front, F3),
+    "an addition by index": lambda: traced(lambda x, i: adds(x, i), F3, PLACES),
+    "additions by index": lambda: traced(lambda x, i: adds(adds(x, i), i), F3, PLACES),
+    "a call without results": lambda: traced(shows, F3),
 }
 
 
@@ -100,6 +114,19 @@ def test_lines_and_tokens_know_their_equation_and_variable(program):
         for token in line.tokens:
             if token.kind == "primitive":
                 assert token.text == known[line.equation].primitive
+
+
+def test_what_reads_and_writes_references_is_printed_as_in_python():
+    def program(x):
+        ref = jax.new_ref(x)
+        ref[0] = 2.0
+        ref[1:] += x[1:]
+        return ref[...]
+
+    closed = jax.make_jaxpr(program)(jnp.ones(3))
+    lines = text(jaxpr_model(closed))
+    assert "[0] <- 2.0" in lines
+    assert re.split(r"[;\s]+", lines) == re.split(r"[;\s]+", str(closed))
 
 
 def test_the_model_is_json(program):

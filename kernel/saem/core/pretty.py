@@ -254,6 +254,13 @@ def _column(text: str, start: int) -> int:
     return width(last) + (0 if before else start)
 
 
+def shown_params(eqn: Eqn) -> dict[str, Any]:
+    """Return the parameters of ``eqn`` as a jaxpr shows them: also those that follow from types."""
+    shown = eqn.operation.printed_params()
+    derived = eqn.derived_params()
+    return dict(sorted({**shown, **derived}.items())) if derived else shown
+
+
 def eqn_text(eqn: Eqn, namer: Namer, indent: int = 4) -> str:
     """Return one equation, continued lines indented below ``indent``."""
     namer.adopt_all(eqn)
@@ -265,9 +272,7 @@ def eqn_text(eqn: Eqn, namer: Namer, indent: int = 4) -> str:
     text = own_words and special and special(eqn, namer)
     if text:
         return mark + text
-    shown = eqn.operation.printed_params() if own_words else eqn.params
-    if eqn.operation.derived_params or not own_words:
-        shown = dict(sorted({**shown, **eqn.derived_params()}.items()))
+    shown = shown_params(eqn) if own_words else dict(sorted(eqn.params.items()))
     texts = [f"{name}={param_text(value, namer, indent + 2, len(name) + 1)}"
              for name, value in shown.items()]
     outputs = mark + fill(map(namer.binder, eqn.outvars), indent, indent + 2)

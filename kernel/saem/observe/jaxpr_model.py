@@ -19,7 +19,7 @@ from saem.core import source
 from saem.core.events import Position
 from saem.core.jaxpr import Atom as CoreAtom
 from saem.core.jaxpr import ClosedJaxpr, DropVar, Eqn, Jaxpr, Literal, Var
-from saem.core.pretty import WIDTH, Namer, open_program, param_text
+from saem.core.pretty import WIDTH, Namer, open_program, param_text, shown_params
 from saem.observe import schema
 from saem.observe.environment import environment
 from saem.observe.places import Places, places
@@ -84,9 +84,15 @@ def numbered(jaxpr: Jaxpr, path: str = "") -> Iterator[tuple[str, Eqn]]:
             yield from numbered(inner, f"{path}{index}.{number}.")
 
 
-def _first_places(jaxpr: Jaxpr, path: str, found: dict[Jaxpr, tuple[str, str]]) -> None:
-    """Add to ``found``, for each program inside ``jaxpr``, its first path and its equation's id."""
+def _first_places(jaxpr: Jaxpr, path: str, found: dict[Jaxpr, tuple[str | None, str]]) -> None:
+    """Add to ``found``, for each program inside ``jaxpr``, its first path and its equation's id.
+
+    A program that is only shown, as that of a scatter, has no path: its lines are its equation's.
+    """
     for index, eqn in enumerate(jaxpr.eqns):
+        for value in eqn.derived_params().values():
+            if isinstance(value, Jaxpr):
+                found.setdefault(value, (None, f"e{path}{index}"))
         for number, (_, inner) in enumerate(nested_of(eqn)):
             if inner not in found:
                 here = f"{path}{index}.{number}."
@@ -178,17 +184,32 @@ class _Printer:
         A line of such a program belongs to the equation that uses it first.
         """
         self.namer.enter(jaxpr)
-        places: dict[Jaxpr, tuple[str, str]] = {}
+        places: dict[Jaxpr, tuple[str | None, str]] = {}
         _first_places(jaxpr, "", places)
         lines = []
         for program, name in self.namer.programs.items():
             path, owner = places[program]
             before = _Line(0, owner).add("let", "keyword").add(f" {name} = ")
-            inner = self.jaxpr(program, 0, path, owner, len(before))
+            inner = self._lines_of(program, 0, path, owner, len(before))
             inner[0].tokens[:0] = before.tokens
             inner[-1].add(" ").add("in", "keyword")
             lines += inner
         return [*lines, *self.jaxpr(jaxpr, 0, "", None)]
+
+    def _lines_of(self, program: Jaxpr, indent: int, path: str | None, owner: str | None,
+                  before: int) -> list[_Line]:
+        """The lines of a program inside ``owner``; without a path all are lines of ``owner``.
+
+        Such lines are only read: nothing in them is pointed at.
+        """
+        lines = self.jaxpr(program, indent, path or "", owner, before)
+        if path is None:
+            for line in lines:
+                line.equation = owner
+                line.tokens = [
+                    schema.Token(t.text, "plain" if t.kind == "primitive" else t.kind, None)
+                    for t in line.tokens]
+        return lines
 
     def jaxpr(self, jaxpr: Jaxpr, indent: int, path: str, owner: str | None, before: int = 0
               ) -> list[_Line]:
@@ -218,11 +239,14 @@ class _Printer:
             inputs.add(" " if index else "")
             self._atom(inputs, atom)
         line = _Line(indent, owner)
-        self._spaced(line, list(eqn.outvars))
         self.namer.adopt_all(eqn)
-        line.add(" = ").add(eqn.operation.name, "primitive")
-        params = eqn.operation.printed_params()
-        if not params:
+        special = eqn.operation.print_equation
+        own_form = special and special(eqn, self.namer)
+        if own_form:  # what reads and writes references looks as in Python
+            return self._text(line, own_form, owner)
+        self._spaced(line, list(eqn.outvars))
+        line.add(" = " if eqn.outvars else "").add(eqn.operation.name, "primitive")
+        if not shown_params(eqn):
             line.add(" ").tokens.extend(inputs.tokens)
             return [line]
         blocks = self._parameters(eqn, indent + 2, path)
@@ -242,12 +266,13 @@ class _Printer:
         blocks = []
         number = 0
         owner = f"e{path}"
-        for name, value in eqn.operation.printed_params().items():
+        derived = eqn.derived_params()
+        for name, value in shown_params(eqn).items():
             first = _Line(indent, owner).add(name, "parameter").add("=")
             if isinstance(value, (ClosedJaxpr, Jaxpr)):
-                lines = self._program(
-                    value, indent, f"{path}.{number}.", owner, len(name) + 1)
-                number += 1
+                inside = None if name in derived else f"{path}.{number}."
+                lines = self._program(value, indent, inside, owner, len(name) + 1)
+                number += name not in derived
                 first.tokens.extend(lines[0].tokens)
                 blocks.append([first, *lines[1:]])
             elif type(value) is tuple and any(
@@ -267,13 +292,13 @@ class _Printer:
                 blocks.append(self._text(first, param_text(value, self.namer, indent), owner))
         return blocks
 
-    def _program(self, program: ClosedJaxpr | Jaxpr, indent: int, path: str, owner: str,
+    def _program(self, program: ClosedJaxpr | Jaxpr, indent: int, path: str | None, owner: str,
                  before: int = 0) -> list[_Line]:
         """The lines of a nested program: its name, if it is written in front."""
         jaxpr = open_program(program)
         if jaxpr in self.namer.programs:
             return [_Line(indent, owner).add(self.namer.programs[jaxpr])]
-        return self.jaxpr(jaxpr, indent, path, owner, before)
+        return self._lines_of(jaxpr, indent, path, owner, before)
 
     @staticmethod
     def _several(first: _Line, groups: list[list[_Line]], owner: str) -> list[_Line]:
@@ -347,9 +372,11 @@ class _Structure:
         nested = nested_of(eqn)
         in_front = self.words.namer.programs
         held = {label.partition("[")[0] for label, inner in nested if inner not in in_front}
+        held |= {name for name, inner in eqn.derived_params().items()
+                 if isinstance(inner, Jaxpr) and inner not in in_front}
         parameters = (
             (name, "{ … }" if name in held else param_text(value, self.words.namer, 0))
-            for name, value in eqn.operation.printed_params().items()
+            for name, value in shown_params(eqn).items()
         )
         backward = any("transpose" in name for name in eqn.stack)
         return schema.Equation(
