@@ -230,7 +230,19 @@ def orbit(position, velocity):
     return jax.lax.fori_loop(0, 20, step, (position, velocity))[0]
 
 
+def solved(a, b):
+    return jax.scipy.sparse.linalg.cg(lambda x: a @ x, b)[0]
+
+
+def edges(nodes, senders, receivers):
+    return jnp.sum((nodes[senders] - nodes[receivers]) ** 2)
+
+
 PROGRAMS = {
+    "equations solved": (jax.grad(lambda a, b: jnp.sum(solved(a, b))), (2 * jnp.eye(3), X)),
+    "rows by index": (jax.grad(edges), (W, jnp.array([0, 1]), jnp.array([1, 0]))),
+    "tangents of integers": (jax.jit(lambda x, n: jax.grad(
+        lambda n, x: x * n, (0, 1), allow_int=True)(n, x)), (2.0, 3)),
     "a scanned network": (jax.grad(rnn), (jnp.eye(3), jnp.ones((5, 3)))),
     "a training step": (jax.jit(train), (
         {"w": jnp.ones((4, 3)), "b": jnp.zeros(3)}, {"x": jnp.ones((2, 4)), "y": jnp.ones(2)})),

@@ -68,7 +68,8 @@ def _equation(eqn: Eqn, path: str) -> Eqn:
             number += 1
             return _anchored(value, f"{path}.{number - 1}.")
         if isinstance(value, tuple) and any(isinstance(v, (ClosedJaxpr, Jaxpr)) for v in value):
-            return tuple(inside(v) for v in value)
+            parts = map(inside, value)
+            return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
         return value
 
     for name, value in eqn.operation.params.items():

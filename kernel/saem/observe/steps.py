@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from saem.core import dtypes
 from saem.core.jaxpr import Atom as CoreAtom
 from saem.core.jaxpr import ClosedJaxpr, Eqn, as_numpy, evaluate
 from saem.observe import schema
@@ -44,7 +45,12 @@ def picture(name: str, variable: str | None, kind: str, value: np.ndarray) -> Pi
 
 
 def _as_numbers(value: np.ndarray) -> np.ndarray:
-    """The array as float64: the magnitude of complex numbers, 0 and 1 for booleans."""
+    """The array as float64: the magnitude of complex numbers, 0 and 1 for booleans.
+
+    Tangents of integers (float0) are zero.
+    """
+    if value.dtype == dtypes.float0:
+        return np.zeros(value.shape)
     if np.iscomplexobj(value):
         return np.abs(value)
     return np.asarray(value, np.float64)
