@@ -16,6 +16,7 @@ import pytest
 import saem as jax
 from saem import lax
 from saem.core.events import CacheHit, CacheMiss, Compile, TraceEnd, bus
+from saem.observe.look import looking
 
 
 @pytest.fixture
@@ -208,6 +209,37 @@ def test_clear_caches_forgets():
     jax.clear_caches()
     f(arr(1))
     assert len(traced) == 3
+
+
+@pytest.mark.clears_caches
+def test_caches_are_cleared_and_functions_looked_at_while_others_trace():
+    failed, done = [], threading.Event()
+
+    def trace_new_functions():
+        while not done.is_set():
+            kept = [jax.jit(lambda x, n=n: lax.mul(x, x)) for n in range(50)]
+            try:
+                assert [f.eval_shape(arr(1)).shape for f in kept] == [(1,)] * 50
+            except Exception as error:
+                failed.append(error)
+                return
+
+    others = [threading.Thread(target=trace_new_functions) for _ in range(4)]
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in others:
+            thread.start()
+        for _ in range(100):
+            jax.clear_caches()
+            with looking():
+                jax.make_jaxpr(lambda x: lax.neg(x))(arr(1))
+    finally:
+        sys.setswitchinterval(before)
+        done.set()
+        for thread in others:
+            thread.join()
+    assert not failed
 
 
 def test_a_function_is_not_kept_alive():

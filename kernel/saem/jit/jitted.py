@@ -53,7 +53,7 @@ from saem.placement.layouts import terms_of
 from saem.placement.meshes import mesh_set
 from saem.placement.shardings import on_devices
 from saem.placement.spread import check_fits
-from saem.transform.programs import table_of, trace_key, traced, traces
+from saem.transform.programs import table_of, tables, trace_key, traced
 from saem.transform.staging import move_refs, move_tracer_consts
 
 if TYPE_CHECKING:
@@ -93,7 +93,8 @@ class Entry:
             refs, self.closed.in_avals[len(self.closed.in_avals) - len(refs):]))
 
 
-_all_jits: weakref.WeakSet = weakref.WeakSet()
+# The jitted functions that are there, without values.
+_all_jits: weakref.WeakKeyDictionary[Any, None] = weakref.WeakKeyDictionary()
 
 
 class Jitted:
@@ -489,7 +490,7 @@ def make_jit(fun: Callable, *, static_argnums: Any = None, static_argnames: Any 
         fast.__name__ = shown_name(fun)
     copyreg.dispatch_table.setdefault(type(fast), _reduced)
     fast.info = info
-    _all_jits.add(fast)
+    _all_jits[fast] = None
     return fast
 
 
@@ -518,12 +519,12 @@ def clear_caches() -> None:
 
     >>> jax.clear_caches()
     """
-    for options in list(traces.values()):  # of functions whose jit is gone, too
-        for entries in options.values():
-            entries.clear()
-    for fast in list(_all_jits):
-        fast.info.entries.clear()
-        fast._clear_cache()
+    for table in tables():  # of functions whose jit is gone, too
+        table.clear()
+    for fast in [ref() for ref in _all_jits.keyrefs()]:
+        if fast is not None:
+            fast.info.entries.clear()
+            fast._clear_cache()
     known_paths.starts.clear()
     dispatch.primitive_callable.cache_clear()
     dispatch.clear_executables()

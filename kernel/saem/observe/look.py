@@ -41,7 +41,6 @@ def looking(of: Recorder = recorder) -> Iterator[None]:
 
 def _forget(context: object) -> None:
     """Drop the traces that were made for one look."""
-    for options in list(programs.traces.values()):
-        for entries in options.values():
-            for key in [key for key in entries if key[-1] == context]:
-                del entries[key]
+    for table in programs.tables():
+        for key in [key for key in list(table) if key[-1] == context]:
+            table.pop(key, None)

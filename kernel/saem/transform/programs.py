@@ -46,6 +46,13 @@ logging: Any = later("logging")  # only settings that log need it
 traces: weakref.WeakKeyDictionary[Any, dict[Any, Kept]] = weakref.WeakKeyDictionary()
 
 
+def tables() -> list[Kept]:
+    """Return the tables of all functions as they are now: other threads may add some meanwhile."""
+    functions = [ref() for ref in traces.keyrefs()]
+    found = [traces.get(fun) for fun in functions if fun is not None]
+    return [table for options in found if options for table in list(options.values())]
+
+
 def table_of(fun: Callable, options: Hashable) -> Kept:
     """Return the table of what was made of ``fun`` with ``options``.
 
