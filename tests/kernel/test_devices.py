@@ -167,3 +167,31 @@ def test_a_plugin_for_another_jaxlib_is_not_loaded(tmp_path, named, said):
     assert "version 0.7.2 is installed, but it is not compatible" in done.stderr
     assert "Try: pip install 'saem[cuda13]'" in done.stderr
     assert said in done.stdout + done.stderr and done.returncode == bool(named)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no forks")
+def test_a_fork_warns_once_backends_run():
+    program = """
+import os, pty, subprocess, warnings
+import saem as jax, saem.numpy as jnp
+def wait_for(child):
+    if child == 0:
+        os._exit(0)
+    os.waitpid(child, 0)
+def warnings_of(act):
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        act()
+    return [w.category for w in seen if "The backends run threads" in str(w.message)]
+def fork():
+    wait_for(os.fork())
+assert warnings_of(fork) == []
+jnp.ones(3)
+assert warnings_of(fork) == warnings_of(fork) == [RuntimeWarning]
+assert warnings_of(lambda: wait_for(pty.fork()[0])) == []
+assert warnings_of(lambda: subprocess.run(["true"], preexec_fn=int)) == []
+"""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, text=True,
+                          capture_output=True, timeout=60)
+    assert done.returncode == 0, done.stderr

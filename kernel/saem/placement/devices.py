@@ -10,6 +10,8 @@ Invariant: a device object is the same object for the life of the process.
 from __future__ import annotations
 
 import functools
+import os
+import sys
 import threading
 import warnings
 from collections.abc import Callable
@@ -107,6 +109,27 @@ def _start() -> None:
         if "cpu" not in made:
             made["cpu"] = make_cpu_client()  # the host is always there, last
         _backends.update(made)
+        _watch_forks()
+
+
+@functools.cache
+def _watch_forks() -> None:
+    """Let a fork warn from now on; a system without forks has nothing to watch."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=_warn_of_fork)
+
+
+# Parts of Python's library that fork to run another program at once (IPython's ``!ls``).
+_OTHER_PROGRAMS = ("pty", "subprocess")
+
+
+def _warn_of_fork() -> None:
+    if started() and sys._getframe(1).f_globals.get("__name__") not in _OTHER_PROGRAMS:
+        warnings.warn(
+            "os.fork() was called. The backends run threads, which the child process will not "
+            "have, so it may wait for ever. Start processes anew: "
+            "multiprocessing.get_context('spawn'), or num_workers=0 of a data loader.",
+            RuntimeWarning, stacklevel=2)
 
 
 def _client_of(platform: str) -> Any:
