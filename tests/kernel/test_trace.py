@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import sys
 import threading
 
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 
 import saem as jax
 from saem import errors, lax
+from saem.core import source
 from saem.core.config import staging
 from saem.core.events import TraceBegin, TraceEnd, bus
 from saem.core.trace import eval_trace, state
@@ -30,6 +33,35 @@ TRANSFORMS = {
 
 class Stop(BaseException):
     """What no handler of exceptions catches."""
+
+
+# Python says of an interrupt inside a callback of its own that it was ignored.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_an_interrupt_at_any_call_restores_the_ground_level(name):
+    ground = state.trace, state.stack, state.source, staging.get_local()
+    for number in itertools.count(1):
+        function = TRANSFORMS[name](lambda x: lax.mul(lax.sin(x), x))  # traced each time
+        begun = itertools.count(1)
+        interrupted = []
+
+        def interrupt(frame, event, argument, begun=begun, number=number, seen=interrupted):
+            if event == "call" and source.is_internal(frame.f_code.co_filename) and \
+                    next(begun) == number:
+                seen.append(frame.f_code.co_qualname)
+                raise KeyboardInterrupt
+
+        sys.setprofile(interrupt)
+        try:
+            function(X)
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.setprofile(None)
+        assert (state.trace, state.stack, state.source, staging.get_local()) == ground, interrupted
+        if not interrupted:
+            break
+    assert number > 20
 
 
 @pytest.mark.parametrize("name", TRANSFORMS)

@@ -16,13 +16,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from saem import _jaxlib
 from saem.core import config, errors
 from saem.core.avals import ShapedArray, aval_functions, own_aval
 from saem.core.primitive import Primitive
 from saem.core.source import Source
+
+T = TypeVar("T")
 
 
 class Trace:
@@ -141,6 +143,20 @@ class current:
 
     def __exit__(self, *exc: Any) -> None:
         state.trace, state.stack = self.saved
+
+
+def run_under(trace: Trace, fun: Callable[..., T], args: Iterable[Any]) -> T:
+    """Return ``fun(*args)``, run with ``trace`` as the interpreter of this thread.
+
+    It is for calls of a user's function.  Python raises an interrupt where a call begins, that of
+    ``__exit__`` included; here none lies between the call and the interpreter that was before.
+    """
+    before = state.trace, state.stack
+    try:
+        state.trace, state.stack = trace, trace.stack
+        return fun(*args)
+    finally:
+        state.trace, state.stack = before
 
 
 class beneath(current):

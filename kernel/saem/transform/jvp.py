@@ -21,7 +21,7 @@ from saem.core.avals import Seen, ShapedArray, aval_of
 from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr, once_per_program, split_list, with_nones
 from saem.core.leaks import check_leaks
 from saem.core.primitive import Primitive
-from saem.core.trace import Trace, Tracer, current, eval_trace, state
+from saem.core.trace import Trace, Tracer, current, eval_trace, run_under, state
 from saem.ops.linear import zeros_of
 from saem.ops.reshard import reshard_like
 from saem.transform.staging import trace_flat
@@ -167,8 +167,8 @@ def jvp_flat(fun: Callable[..., Sequence[Any]], primals: Sequence[Any], tangents
     What ``fun`` puts into the list ``aux`` is replaced by its primals.
     """
     trace = JVPTrace(parent or state.trace)
-    with current(trace):
-        outs = fun(*[trace.wrap(x, dx) for x, dx in zip(primals, tangents)])
+    tracers = [trace.wrap(x, dx) for x, dx in zip(primals, tangents)]
+    outs = run_under(trace, fun, tracers)
     trace.live = False
     if config.check_tracer_leaks.value:
         check_leaks(trace)

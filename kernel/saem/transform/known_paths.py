@@ -35,7 +35,7 @@ from saem.core.events import bus
 from saem.core.hi_types import AbstractHigh, is_high
 from saem.core.kept import Kept
 from saem.core.primitive import Primitive
-from saem.core.trace import Mark, current, eval_trace, marks_of, state
+from saem.core.trace import Mark, eval_trace, marks_of, run_under, state
 from saem.ops.linear import ones_of
 from saem.transform.jvp import JVPTrace, JVPTracer
 from saem.transform.linearize import Linearized, PartialTrace, linear_part, linearize_flat
@@ -256,8 +256,7 @@ def gradient_flat(fun: Callable[..., Sequence[Any]], xs: Sequence[Any], nonzero:
         outs, linear = linearize_flat(fun, xs, nonzero, aux)
         return outs, lambda: pulled_back(linear)
     trace = PathTrace(start, xs, nonzero)
-    with current(trace):
-        results = fun(*trace.inputs)
+    results = run_under(trace, fun, trace.inputs)
     trace.live = False
     aux[:] = [trace.split(x)[0] for x in aux]
     return [trace.split(x)[0] for x in results], lambda: trace.gradients(results)

@@ -30,7 +30,7 @@ from saem.core.lazy import later
 from saem.core.leaks import check_leaks, leaked_tracer
 from saem.core.primitive import Primitive
 from saem.core.sharded import entries_on, with_spec
-from saem.core.trace import Boundary, Mark, Trace, Tracer, current, eval_trace, marks_of, state
+from saem.core.trace import Boundary, Mark, Trace, Tracer, eval_trace, marks_of, state
 from saem.core.varying import vma_of, wanted
 from saem.ops.keys import key_watch
 from saem.ops.reshard import Reshard, is_open_number, reduced_like
@@ -250,26 +250,6 @@ def put_value(x: Any, put: Callable[[Any], Any] = put) -> Any:
     return trace.written(put(x) if np.shape(x) else x)
 
 
-class staging:
-    """``with staging(name) as trace:`` records what happens inside, past the C++ fast path."""
-
-    def __init__(self, name: str, arg_names: Sequence[str] = ()):
-        self.name = name
-        self.arg_names = arg_names
-
-    def __enter__(self) -> StagingTrace:
-        self.trace = StagingTrace(state.trace, Boundary(self.name), self.arg_names)
-        self.context = current(self.trace)
-        self.context.__enter__()
-        self.flag = config.staging.swap_local(True)
-        return self.trace
-
-    def __exit__(self, *exc: Any) -> None:
-        config.staging.set_local(self.flag)
-        self.context.__exit__(*exc)
-        self.trace.live = False
-
-
 def trace_flat(fun: Callable[..., Sequence[Any]], in_avals: Sequence[ShapedArray], *,
                name: str = "jit", arg_names: Sequence[str] = (),
                function: FunctionRef | None = None, debug_name: str = "") -> ClosedJaxpr:
@@ -284,24 +264,27 @@ def trace_flat(fun: Callable[..., Sequence[Any]], in_avals: Sequence[ShapedArray
     if watched:
         bus.publish(TraceBegin(function=function, transform=name))
         begin = time.perf_counter()
-    saved = state.source
-    state.source = None
-    context = staging(name, arg_names)
+    trace = StagingTrace(state.trace, Boundary(name), arg_names)
+    before, staged = (state.trace, state.stack, state.source), config.staging.get_local()
     closed = None
     try:
-        with context as trace:
-            outs = fun(*[trace.new_arg(aval) for aval in in_avals])
-            closed = trace.close([trace.as_atom(x) for x in outs], debug_name)
+        state.trace, state.stack, state.source = trace, trace.stack, None
+        config.staging.set_local(True)  # past the C++ fast path
+        outs = fun(*[trace.new_arg(aval) for aval in in_avals])
+        closed = trace.close([trace.as_atom(x) for x in outs], debug_name)
     finally:
-        state.source = saved
+        # First what needs no call of Python: there an interrupt would be raised (``run_under``).
+        state.trace, state.stack, state.source = before
+        trace.live = False
+        config.staging.set_local(staged)
         if watched:
             bus.publish(TraceEnd(function=function, transform=name,
                                  seconds=time.perf_counter() - begin,
-                                 equations=len(context.trace.eqns), failed=closed is None))
+                                 equations=len(trace.eqns), failed=closed is None))
     if config.debug_key_reuse.value:
         key_watch.traced(closed)
     if config.check_tracer_leaks.value:
-        check_leaks(context.trace)
+        check_leaks(trace)
     return closed
 
 

@@ -19,7 +19,7 @@ from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr, once_per_program
 from saem.core.leaks import check_leaks
 from saem.core.primitive import Primitive
 from saem.core.sharded import with_axis, without_axis
-from saem.core.trace import Trace, Tracer, current, state
+from saem.core.trace import Trace, Tracer, current, run_under, state
 from saem.ops.linear import broadcast_new_dim, moveaxis
 from saem.transform.staging import trace_flat
 
@@ -123,12 +123,11 @@ def vmap_flat(fun: Callable[..., Sequence[Any]], size: int, xs: Sequence[Any],
     trace = BatchTrace(state.trace, size) if axis is None else NamedBatchTrace(state.trace, axis)
     named = axis is not None and axis.name is not None
     tracers = [trace.wrap(x, d) for x, d in zip(xs, dims)]
-    with current(trace):
-        if named or axes.state.batching is not None:
-            with axes.bound(*((axis,) if named else ())):
-                outs = fun(*tracers)
-        else:  # nothing to bind, nothing to hide
-            outs = fun(*tracers)
+    if named or axes.state.batching is not None:
+        with axes.bound(*((axis,) if named else ())):
+            outs = run_under(trace, fun, tracers)
+    else:  # nothing to bind, nothing to hide
+        outs = run_under(trace, fun, tracers)
     trace.live = False
     if config.check_tracer_leaks.value:
         check_leaks(trace)
