@@ -7,8 +7,9 @@ derivative beside it, a batch trace applies it to a whole stack of values.  An i
 ordinary programs one level down.
 
 Read before: ``core.primitive``.  Read after: ``saem.transform``.
-Invariant: the current interpreter is restored on every way out of a ``with`` of this module,
-and a tracer is used only while its interpreter lives (tests/kernel/test_trace.py).
+Invariant: the current interpreter is restored on every way out of a ``with`` of this module and of
+``run_under``, of the latter also if an interrupt comes at its end; a tracer is used only while its
+interpreter lives (tests/kernel/test_trace.py).
 Source: autodidax, part 2 (context interpreters).
 """
 
