@@ -12,9 +12,13 @@ import pytest
 import saem as jax
 from saem import errors, lax
 from saem.core import source
+from saem.core.avals import aval_of
 from saem.core.config import staging
 from saem.core.events import TraceBegin, TraceEnd, bus
 from saem.core.trace import eval_trace, state
+from saem.experimental.jet import jet
+from saem.extend.linear_util import wrap_init
+from saem.interpreters.partial_eval import PartialVal, trace_to_jaxpr_nounits
 
 X = np.asarray([1.0, 2.0], np.float32)
 TRANSFORMS = {
@@ -29,6 +33,28 @@ TRANSFORMS = {
     "jit of grad": lambda f: jax.jit(jax.grad(lambda x: lax.reduce_sum(f(x), (0,)))),
     "vmap of jit": lambda f: jax.vmap(jax.jit(f)),
 }
+# What runs a function inside an interpreter, too, but takes or gives something of its own.
+ENTRIES = TRANSFORMS | {
+    "checkpoint": lambda f: jax.grad(lambda x: lax.reduce_sum(jax.checkpoint(f)(x), (0,))),
+    "linear_transpose": lambda f: lambda x: jax.linear_transpose(lambda y: lax.mul(f(X), y), x),
+    "jet": lambda f: lambda x: jet(f, (x,), ((x, x),)),
+    "vmap of a rule": lambda f: jax.vmap(with_rule(f)),
+    "partial evaluation": lambda f: lambda x: trace_to_jaxpr_nounits(
+        wrap_init(lambda y: [f(y)]), [PartialVal.unknown(aval_of(x))]),
+    "cond": lambda f: lambda x: lax.cond(True, f, f, x),
+    "scan": lambda f: lambda x: lax.scan(lambda c, y: (f(c), y), x, x),
+    "while_loop": lambda f: lambda x: lax.while_loop(lambda c: lax.lt(c[0], 0.0), f, x),
+    "custom_linear_solve": lambda f: lambda x: lax.custom_linear_solve(
+        lambda y: lax.mul(f(X), y), x, lambda mv, b: lax.div(b, mv(X)),
+        lambda mv, b: lax.div(b, mv(X))),
+}
+
+
+def with_rule(f):
+    """Return ``f`` with a derivative of its own, of which it is one half."""
+    ruled = jax.custom_jvp(f)
+    ruled.defjvp(lambda primals, tangents: (ruled(*primals), tangents[0]))
+    return ruled
 
 
 class Stop(BaseException):
@@ -37,11 +63,11 @@ class Stop(BaseException):
 
 # Python says of an interrupt inside a callback of its own that it was ignored.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize("name", TRANSFORMS)
+@pytest.mark.parametrize("name", ENTRIES)
 def test_an_interrupt_at_any_call_restores_the_ground_level(name):
     ground = state.trace, state.stack, state.source, staging.get_local()
     for number in itertools.count(1):
-        function = TRANSFORMS[name](lambda x: lax.mul(lax.sin(x), x))  # traced each time
+        function = ENTRIES[name](lambda x: lax.mul(lax.sin(x), x))  # traced each time
         begun = itertools.count(1)
         interrupted = []
 
@@ -64,7 +90,7 @@ def test_an_interrupt_at_any_call_restores_the_ground_level(name):
     assert number > 20
 
 
-@pytest.mark.parametrize("name", TRANSFORMS)
+@pytest.mark.parametrize("name", ENTRIES)
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, Stop])
 def test_an_error_restores_the_ground_level(name, error):
     def f(x):
@@ -72,7 +98,7 @@ def test_an_error_restores_the_ground_level(name, error):
         raise error
 
     with pytest.raises(error):
-        TRANSFORMS[name](f)(X)
+        ENTRIES[name](f)(X)
     assert state.trace is eval_trace and state.stack == () and state.source is None
     assert not staging.value
 

@@ -21,7 +21,7 @@ from saem.core.avals import ShapedArray, ShapeDtypeStruct, aval_of, is_array_lik
 from saem.core.frames import boundary
 from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr, pick
 from saem.core.primitive import UndefinedPrimal, primitive
-from saem.core.trace import Tracer, bind, current, state
+from saem.core.trace import Tracer, bind, run_under, state
 from saem.derivatives.custom_rule import Batch, SymbolicZero, pair
 from saem.derivatives.custom_vjp import BatchedBackward, custom_vjp
 from saem.jit.call import ProgramCall
@@ -156,13 +156,12 @@ def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Sequence = ()) -
     avals = [x if isinstance(x, ShapedArray) else aval_of(
         ShapeDtypeStruct(x.shape, x.dtype) if stands_for_array(x) else x) for x in leaves]
     partial = PartialTrace(state.trace, "linear_transpose")
-    with current(partial):
-        unknown = [partial.new_unknown(a) for a in avals]
-        outs, out_tree = tree.flatten(fun(*in_tree.unflatten(unknown)))
-        known = [partial.is_known(x) for x in outs]
-        out_avals = [aval_of(x) for x in outs]
-        check_linear_types(avals, out_avals)
-        closed = partial.close([partial.as_atom(x) for x, k in zip(outs, known) if not k])
+    outs, out_tree = run_under(partial, lambda *args: tree.flatten(fun(*in_tree.unflatten(args))),
+                               [partial.new_unknown(a) for a in avals])
+    known = [partial.is_known(x) for x in outs]
+    out_avals = [aval_of(x) for x in outs]
+    check_linear_types(avals, out_avals)
+    closed = partial.close([partial.as_atom(x) for x, k in zip(outs, known) if not k])
 
     def transposed(consts: Sequence[Any], ct: Any) -> Any:
         cts, got = tree.flatten(ct)

@@ -23,7 +23,7 @@ from saem.core.arguments import check_outputs, name_of
 from saem.core.avals import ShapedArray, aval_functions, aval_of, is_array_like
 from saem.core.jaxpr import ClosedJaxpr, Origin, eval_jaxpr
 from saem.core.primitive import Primitive
-from saem.core.trace import Trace, Tracer, bind, current, eval_trace, state
+from saem.core.trace import Trace, Tracer, bind, eval_trace, run_under, state
 from saem.jit.call import ProgramCall
 from saem.transform.derivatives import as_array
 from saem.transform.jvp import JVPTrace
@@ -376,8 +376,7 @@ class Batch:
         own = self.trace
         if own is None or not own.live or all(t is not state.trace for t in own.ancestors()):
             return vmap_flat(fun, self.size, xs, dims, self.axis)
-        with current(own):
-            outs = fun(*[own.wrap(x, d) for x, d in zip(xs, dims)])
+        outs = run_under(own, fun, [own.wrap(x, d) for x, d in zip(xs, dims)])
         pairs = [own.split(x) for x in outs]
         return [x for x, _ in pairs], [d for _, d in pairs]
 

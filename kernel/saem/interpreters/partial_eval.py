@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.jaxpr import Jaxpr, pick
-from saem.core.trace import current, state
+from saem.core.trace import run_under, state
 from saem.extend.linear_util import WrappedFun
 from saem.transform.linearize import PartialTrace
 from saem.transform.linearize import PartialTracer as JaxprTracer
@@ -61,8 +61,7 @@ def trace_to_jaxpr_nounits(fun: WrappedFun, pvals: Sequence[PartialVal],
     """
     trace = PartialTrace(state.trace, "partial_eval")
     args = [p.const if p.aval is None else trace.new_unknown(p.aval) for p in pvals]
-    with current(trace):
-        outs = list(fun.call_wrapped(*args))
+    outs = list(run_under(trace, fun.call_wrapped, args))
     forced = [instantiate] * len(outs) if isinstance(instantiate, bool) else list(instantiate)
     results = [PartialVal.known(x) if trace.is_known(x) and not force
                else PartialVal.unknown(aval_of(x)) for x, force in zip(outs, forced)]

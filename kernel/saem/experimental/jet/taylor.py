@@ -29,7 +29,7 @@ from saem.core import dtypes
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr, once_per_program, sub_jaxprs
 from saem.core.primitive import Primitive
-from saem.core.trace import Trace, Tracer, bind, bind_list, current, state
+from saem.core.trace import Trace, Tracer, bind, bind_list, current, run_under, state
 from saem.ops.arithmetic import Div, add, div, mul, neg, sub
 from saem.ops.linear import number_like, zeros_of
 from saem.transform.nested import Companions, with_companions
@@ -269,11 +269,14 @@ def jet_flat(fun: Callable[..., Sequence[Any]], primals: Sequence[Any],
     A series of None is a constant; a coefficient of None is zero.
     """
     trace = JetTrace(state.trace, order)
-    with current(trace):
+
+    def run() -> tuple[list[Any], list[list[Any] | None]]:
         outs = fun(*[given(trace, x, terms) for x, terms in zip(primals, series)])
         found = [[x.term(k) for k in range(1, order + 1)] if trace.owns(x) else None
                  for x in outs]
-        values = [trace.value(x) for x in outs]
+        return [trace.value(x) for x in outs], found
+
+    values, found = run_under(trace, run, ())
     trace.live = False
     trace.made.clear()
     return values, [None if s is None or all(t is None for t in s) else s for s in found]
