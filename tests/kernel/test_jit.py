@@ -180,6 +180,20 @@ def test_stages():
         compiled(np.ones((1, 3), np.float32), y)
 
 
+@pytest.mark.parametrize("name", ["expn", "eigh_tridiagonal"])
+def test_library_functions_with_loops_run_without_jit(name):
+    x = np.asarray([0.5, 2.0], np.float32)
+    with jax.disable_jit():
+        found = {
+            "expn": lambda: jax.scipy.special.expn(1, x),
+            "eigh_tridiagonal": lambda: jax.scipy.linalg.eigh_tridiagonal(
+                x[:1], x[:0], eigvals_only=True),
+        }[name]()
+    # Abramowitz and Stegun, table 5.1: E1(0.5), E1(2).
+    wanted = {"expn": [0.5597735948, 0.0489005107], "eigh_tridiagonal": [0.5]}[name]
+    np.testing.assert_allclose(found, wanted, rtol=2e-6)
+
+
 def test_disable_jit_runs_python():
     seen = []
 

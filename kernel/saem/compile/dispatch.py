@@ -113,7 +113,7 @@ def put_host(host: np.ndarray, aval: ShapedArray, device: Any = None, committed:
         bus.publish(Transfer(direction="host_to_device", bytes=host.nbytes, source="host",
                              target=placement_name(device), caller=source.here()))
     return _jaxlib.batched_device_put(aval, single_device(device), [host], [device], committed,
-                                      False, _COPY)
+                                      False, _COPY, True)  # in the dtype of its aval
 
 
 def _put_held(x: Any, device: Any, committed: bool = False) -> Any:

@@ -584,6 +584,56 @@ def _numpy_aval(x: np.ndarray | np.generic) -> ShapedArray:
     return ShapedArray(x.shape, dtypes.canonicalize(x.dtype))
 
 
+class Kept:
+    """A NumPy scalar or array that a program holds in its own dtype, which has 64 bits.
+
+    It is no subclass of NumPy's types: by those jaxlib's C++ would know it, and take 32 bits.
+    """
+
+    __slots__ = ("numbers",)
+
+    def __init__(self, numbers: np.ndarray | np.generic):
+        self.numbers = numbers
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.numbers.dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.numbers.shape
+
+    @property
+    def ndim(self) -> int:
+        return self.numbers.ndim
+
+    def astype(self, dtype: Any) -> Any:
+        """Return the numbers in ``dtype``, which a program holds, too."""
+        return kept(self.numbers.astype(dtype))
+
+    def item(self) -> Any:
+        """Return a scalar as a Python number."""
+        return self.numbers.item()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.asarray(self.numbers, dtype)
+
+    def __repr__(self) -> str:
+        return repr(self.numbers)
+
+    def __str__(self) -> str:
+        return str(self.numbers)
+
+
+def kept(x: np.ndarray | np.generic) -> Any:
+    """Return the NumPy scalar or array ``x`` so that a program holds it in its own dtype.
+
+    It is for numbers whose dtype the engine has chosen.  Those of a user, as ``np.float64(1)``,
+    have 32 bits in a program unless ``enable_x64``.
+    """
+    return x if x.dtype not in dtypes.TO_32_BITS or config.enable_x64.value else Kept(x)
+
+
 def is_masked(x: Any) -> bool:
     """Return whether ``x`` is a NumPy array with a mask; loads ``numpy.ma`` for subclasses only."""
     return (type(x) is not np.ndarray and isinstance(x, np.ndarray)
@@ -613,6 +663,7 @@ aval_functions: dict[type, Callable[[Any], ShapedArray]] = {
     bool: _scalar_aval, int: _scalar_aval, float: _scalar_aval, complex: _scalar_aval,
     ShapeDtypeStruct: lambda x: x._aval.update(dtype=dtypes.canonicalize(x.dtype)),
     Dim: lambda size: aval_of(size.__jax_array__()),
+    Kept: lambda x: ShapedArray(x.shape, x.dtype),
 }
 
 

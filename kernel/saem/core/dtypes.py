@@ -54,7 +54,7 @@ _STANDARD = tuple(
 )  # fmt: skip
 ARRAY_DTYPES = frozenset((*_STANDARD, *_NARROW_BASE, float0))
 
-_TO_32_BITS: dict[Any, np.dtype] = {
+TO_32_BITS: dict[Any, np.dtype] = {
     np.dtype("int64"): np.dtype("int32"),
     np.dtype("uint64"): np.dtype("uint32"),
     np.dtype("float64"): np.dtype("float32"),
@@ -239,7 +239,7 @@ def canonicalize(dtype: Any, explicit: bool = False, where: str = "") -> DType:
         raise ValueError("Passing an array as a dtype argument is no longer supported; instead of "
                          "dtype=arr use dtype=arr.dtype.")
     wanted = as_dtype(dtype)
-    narrow = _TO_32_BITS.get(wanted)
+    narrow = TO_32_BITS.get(wanted)
     if narrow is None or enable_x64.value:
         if explicit and is_foreign(wanted):
             raise TypeError("JAX only supports number, bool, and string dtypes, got dtype "
@@ -266,6 +266,20 @@ def canonicalize(dtype: Any, explicit: bool = False, where: str = "") -> DType:
         stacklevel=depth_of_caller(),
     )
     return narrow
+
+
+def allows_64_bits() -> bool:
+    """Return whether functions give 64 bits for arrays of 64 bits, as they do by ``enable_x64``."""
+    return enable_x64.value or explicit_x64_dtypes.value == "allow"
+
+
+def computed(dtype: DType) -> DType:
+    """Return the dtype in which functions compute on arrays of ``dtype``.
+
+    An array that was made while ``enable_x64`` was on may come to them when it is off.
+    """
+    narrow = TO_32_BITS.get(dtype)
+    return dtype if narrow is None or allows_64_bits() else narrow
 
 
 def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> DType:
@@ -295,15 +309,15 @@ def depth_of_caller() -> int:
 def default_dtype(kind: type) -> np.dtype:
     """Return the canonical dtype of Python's ``bool``, ``int``, ``float`` or ``complex``."""
     wide = PYTHON_SCALARS[kind]
-    return wide if enable_x64.value else _TO_32_BITS.get(wide, wide)
+    return wide if enable_x64.value else TO_32_BITS.get(wide, wide)
 
 
 def to_inexact(dtype: DType) -> DType:
     """Return the floating or complex dtype in which functions of ``dtype`` give results."""
     if is_inexact(dtype):
-        return dtype
+        return computed(dtype)
     wide = scalar_kind(dtype) in ("int", "uint") and itemsize_bits(dtype) == 64
-    return canonicalize(np.float64) if wide else np.dtype("float32")
+    return computed(np.dtype("float64")) if wide else np.dtype("float32")
 
 
 # -- what kind of number ---------------------------------------------------------------------------

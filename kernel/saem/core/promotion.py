@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from saem.core import dtypes
-from saem.core.config import enable_x64, numpy_dtype_promotion
+from saem.core.config import enable_x64, explicit_x64_dtypes, numpy_dtype_promotion
 from saem.core.dtypes import NARROW_FLOATS, NARROW_SIGNED, NARROW_UNSIGNED, DType
 from saem.core.errors import DTypeError, TypePromotionError, explained
 
@@ -170,9 +170,10 @@ def _no_path(types: tuple[Typed, ...], mode: str) -> Exception:
 
 
 @functools.cache
-def _canonical_join(a: Typed, b: Typed, x64: bool, mode: str) -> Typed:
+def _canonical_join(a: Typed, b: Typed, x64: bool, explicit_x64: str, mode: str) -> Typed:
     dtype, weak = _join((a, b), mode)
-    return (dtype if x64 else dtypes._TO_32_BITS.get(dtype, dtype)), weak
+    wide = x64 or (explicit_x64 == "allow" and not weak)
+    return (dtype if wide else dtypes.TO_32_BITS.get(dtype, dtype)), weak
 
 
 def join(a: Typed, b: Typed) -> Typed:
@@ -180,7 +181,8 @@ def join(a: Typed, b: Typed) -> Typed:
 
     Raises: TypePromotionError where no implicit conversion is allowed.
     """
-    return _canonical_join(a, b, enable_x64.value, numpy_dtype_promotion.value)
+    return _canonical_join(a, b, enable_x64.value, explicit_x64_dtypes.value,
+                           numpy_dtype_promotion.value)
 
 
 def lattice_join(*types: Typed) -> Typed:
@@ -193,7 +195,7 @@ def lattice_join(*types: Typed) -> Typed:
     if not types:
         raise ValueError("at least one array or dtype is required")
     dtype, weak = _join(types, numpy_dtype_promotion.value)
-    return dtypes.canonicalize(dtype), weak
+    return (dtypes.canonicalize if weak else dtypes.computed)(dtype), weak
 
 
 def no_numbers(name: str = "") -> Exception:
@@ -222,7 +224,7 @@ def promote_types(a: Any, b: Any) -> DType:
                             advice="Only arrays of numeric types are supported by JAX.")
     dtype = _join(types, numpy_dtype_promotion.value)[0]
     asked_wide = any(given != dtypes.canonicalize(given) for given, _ in types)
-    return dtype if asked_wide else dtypes.canonicalize(dtype)
+    return dtype if asked_wide else dtypes.computed(dtype)
 
 
 def at_least(dtype: Any, least: Any) -> DType:

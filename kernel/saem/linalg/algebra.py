@@ -22,9 +22,9 @@ from saem.linalg.families import NoDerivative, weak_as_operands
 from saem.ops.arithmetic import add, mul, sub
 from saem.ops.compare import eq, ge
 from saem.ops.contract import Precision, dot_general
-from saem.ops.convert import convert_element_type
+from saem.ops.convert import convert
 from saem.ops.gather import gather
-from saem.ops.linear import broadcast_in_dim, number_like, permute, reduce_sum
+from saem.ops.linear import broadcast_in_dim, literal, number_like, permute, reduce_sum
 from saem.ops.numbers import conj
 from saem.ops.select import select_n
 from saem.ops.shape import broadcasted_iota, concatenate, expand_dims
@@ -51,7 +51,7 @@ def is_complex(x: Any) -> bool:
 
 def number(x: Any, value: complex) -> Any:
     """Return ``value`` as a scalar of the dtype of ``x``."""
-    return dtype_of(x).type(value)
+    return literal(value, dtype_of(x))
 
 
 def matmul(a: Any, b: Any) -> Any:
@@ -91,7 +91,7 @@ def eye(shape: tuple[int, ...], dtype: Any, sharding: Any = None) -> Any:
     """Return identity matrices of ``shape``, which may be rectangular."""
     rank = len(shape)
     rows = add(counts(shape, rank - 2, sharding), I32.type(0))
-    return convert_element_type(eq(rows, counts(shape, rank - 1, sharding)), dtype)
+    return convert(eq(rows, counts(shape, rank - 1, sharding)), dtype)
 
 
 def lower_mask(x: Any, k: int = 0) -> Any:

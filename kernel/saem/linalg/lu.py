@@ -45,7 +45,7 @@ from saem.linalg.custom_calls import (
 from saem.linalg.families import MatrixOperation, each_matrix, weak_as_operands
 from saem.linalg.triangular import TriangularSolve
 from saem.ops.arithmetic import add
-from saem.ops.linear import broadcast_in_dim
+from saem.ops.linear import broadcast_in_dim, literal
 from saem.typing import Array, ArrayLike
 
 
@@ -116,7 +116,7 @@ class Lu(MatrixOperation):
         # L and U made square by ones on the diagonal.
         low = tril(block(packed, (0, m), (0, k)), -1)
         if k < m:
-            low = beside(low, broadcast_in_dim(dtype.type(0), (*lead, m, m - k), ()))
+            low = beside(low, broadcast_in_dim(literal(0, dtype), (*lead, m, m - k), ()))
         low = add(low, eye(shape, dtype, aval_of(low).explicit))
         high = triu(block(packed, (0, k), (0, n)))
         if k < n:

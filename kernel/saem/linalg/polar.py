@@ -42,7 +42,7 @@ from saem.linalg.qr import qr
 from saem.linalg.triangular import triangular_solve
 from saem.loops.while_loop import while_loop
 from saem.ops.convert import convert
-from saem.ops.linear import reduce_sum
+from saem.ops.linear import literal, reduce_sum
 from saem.ops.numbers import max as greater
 from saem.ops.numbers import sign
 from saem.ops.reduce import reduce_max
@@ -96,17 +96,18 @@ def polar(x: Any, m: Any, n: Any, most: int, eps: float, hermitian: bool) -> tup
     steps, at most ``most``, and whether they converged to ``eps``."""
     rows, columns = np.arange(x.shape[0])[:, None], np.arange(x.shape[1])[None]
     x = select_n((rows < m) & (columns < n), zeros_like(x), x)
-    real = np.dtype(dtypes.real_dtype(x.dtype)).type
+    real = dtypes.real_dtype(x.dtype)
     size = abs(x)
     # The root of the product of two norms is no less than the greatest singular value.
-    norms = [greater(reduce_max(reduce_sum(size, (axis,)), (0,)), real(0)) for axis in (0, 1)]
+    norms = [greater(reduce_max(reduce_sum(size, (axis,)), (0,)), literal(0, real))
+             for axis in (0, 1)]
     bound = norms[0] ** 0.5 * norms[1] ** 0.5
-    u = x / select_n(bound == 0, bound, real(1)).astype(x.dtype)
+    u = x / select_n(bound == 0, bound, literal(1, real)).astype(x.dtype)
     steps = plan(eps)[:most]
     for a, b, c in steps:
         u = (by_qr if c > 100 else by_cholesky)(u, a, b, c)
         u = symmetrized(u) if hermitian else u
-    near = real((4 * eps) ** (1 / 3))
+    near = literal((4 * eps) ** (1 / 3), real)
 
     def unfinished(state: Any) -> Any:
         count, _, moving = state

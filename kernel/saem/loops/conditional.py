@@ -45,7 +45,7 @@ from saem.loops.carry import (
 )
 from saem.ops.compare import eq, ne
 from saem.ops.convert import convert_element_type
-from saem.ops.linear import broadcast_in_dim
+from saem.ops.linear import broadcast_in_dim, literal
 from saem.ops.select import clamp, select_n
 from saem.transform.linear_maps import as_array
 from saem.transform.linearize import (
@@ -319,7 +319,7 @@ def cond(pred: Any, true_fun: Callable, false_fun: Callable, *operands: Any,
         index: Any = np.asarray(bool(pred), INDEX)[()]
     else:
         aval = aval_of(pred)
-        flag = pred if aval.dtype == bool else ne(pred, np.zeros((), aval.dtype)[()])
+        flag = pred if aval.dtype == bool else ne(pred, literal(0, aval.dtype))
         index = convert_element_type(flag, INDEX)
     names = ("true_fun", "false_fun")
     return choose("cond", index, (false_fun, true_fun), operands, names, (1, 0))

@@ -15,8 +15,6 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from saem.core import config, dtypes, errors, tree
 from saem.core.avals import aval_of
 from saem.core.dimensions import is_static
@@ -27,6 +25,7 @@ from saem.loops.carry import check_callable, run_at_once, trace_body
 from saem.loops.scan import bind_scan, scan_in_python
 from saem.ops.arithmetic import add
 from saem.ops.compare import bitwise_or
+from saem.ops.linear import literal
 from saem.ops.shape import canonical_axis, concatenate, reshape, rev
 from saem.ops.slicing import pad
 from saem.ops.slicing import slice as slice_
@@ -179,7 +178,7 @@ def _interleaved(a: Any, b: Any, axis: int) -> Any:
     """Return a[0], b[0], a[1], b[1], …; ``a`` is as long as ``b`` or longer by one."""
     aval = aval_of(a)
     n, m = aval.shape[axis], aval_of(b).shape[axis]
-    zero = np.zeros((), aval.dtype)[()]
+    zero = literal(0, aval.dtype)
 
     def spread(x: Any, before: int, after: int) -> Any:
         config = [(0, 0, 0)] * aval.ndim

@@ -22,6 +22,7 @@ from saem.jit.library import library_function
 from saem.numpy.axes import array_argument, numbers_may_be_arrays, reduced_axes
 from saem.numpy.promote import promote_args_inexact
 from saem.numpy.reductions import count_along
+from saem.ops.linear import literal
 from saem.typing import Array, ArrayLike, Axis
 
 
@@ -84,7 +85,7 @@ def logmeanexp(x: ArrayLike, axis: Axis = None, where: ArrayLike | None = None,
     shape = jnp.shape(x)
     if where is None:
         count = float(count_along(shape, *reduced_axes(axis, len(shape))))
-        return total - jnp.log(np.asarray(count, total.dtype)[()])
+        return total - jnp.log(literal(count, total.dtype))
     counted = jnp.broadcast_to(jnp.asarray(where), shape).astype(total.dtype)
     return total - jnp.log(jnp.sum(counted, axis=axis, keepdims=keepdims))
 

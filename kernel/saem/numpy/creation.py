@@ -21,7 +21,15 @@ from saem import _jaxlib
 from saem.compile.arrays import of_dlpack, only_device
 from saem.compile.dispatch import put_made
 from saem.core import config, dtypes, errors, finite, promotion, tree
-from saem.core.avals import Seen, ShapeDtypeStruct, aval_functions, aval_of, is_masked, masked_array
+from saem.core.avals import (
+    Seen,
+    ShapeDtypeStruct,
+    aval_functions,
+    aval_of,
+    is_masked,
+    kept,
+    masked_array,
+)
 from saem.core.dimensions import Dim, as_size, is_static, larger
 from saem.core.refs import is_ref
 from saem.core.trace import Tracer
@@ -41,7 +49,7 @@ from saem.ops import compare
 from saem.ops import shape as shaping
 from saem.ops.convert import cast, convert
 from saem.ops.convert import copy as copy_array
-from saem.ops.linear import varying_as
+from saem.ops.linear import literal, varying_as
 from saem.ops.reshard import reshard_to
 from saem.placement.meshes import mesh_context
 from saem.placement.shardings import named_sharding
@@ -61,7 +69,7 @@ def on_host(size: int) -> bool:
 
 def made(x: Any) -> Any:
     """Return a number or NumPy array as an array, of the program that is being staged if any."""
-    return put_value(x, put_made)
+    return put_value(x if type(x) in PYTHON_NUMBERS else kept(x), put_made)
 
 
 def placed(x: Any, device: Any, sharding: Any = None) -> Any:
@@ -415,7 +423,7 @@ def filled(shape: tuple[int, ...], value: Any) -> Any:
         return shaping.full(shape, value)
     if known and math.prod(shape) <= SMALL and (mesh_context.value is None or not shape):
         if type(value) not in PYTHON_NUMBERS:
-            return put_made(np.full(shape, value))
+            return put_made(kept(np.full(shape, value)))
         if not shape:
             return put_made(value)
     return _fill(value, shape=shape)
@@ -460,7 +468,7 @@ def _constant(name: str, shape: Any, value: int, dtype: Any, device: Any, shardi
         return placed(dtype.filled(shape, value), device, sharding)
     if dtype == dtypes.float0:  # the tangents of integers hold no numbers
         return np.zeros(shape, dtype)
-    return full_placed(shape, np.asarray(value, dtype)[()], device, sharding)
+    return full_placed(shape, literal(value, dtype), device, sharding)
 
 
 def full_placed(shape: tuple[int, ...], value: Any, device: Any, sharding: Any, like: Any = None
@@ -515,11 +523,11 @@ def _known(name: str, value: Any, wanted: Any) -> Any:
 def _spread(shape: tuple[int, ...], value: Any) -> Any:
     """Return ``value`` broadcast to ``shape``."""
     if isinstance(value, np.generic):
-        value = value.astype(dtypes.canonicalize(value.dtype))
+        value = kept(value.astype(aval_of(value).dtype))
     if not aval_of(value).shape and not dtypes.is_extended(aval_of(value).dtype):
         return filled(shape, value)
     if isinstance(value, np.ndarray):
-        value = made(value)
+        value = put_value(value, put_made)
     return broadcast_to(value, shape)
 
 
@@ -690,7 +698,7 @@ def _count(length: int, dtype: Any, offset: Any, scale: Any) -> Any:
             dtypes.itemsize_bits(dtype) >= 32 else np.arange(length).astype(dtype)
         with np.errstate(all="ignore"):
             out = out if scale is None else scale * out
-            return put_made(np.asarray(out if offset is None else offset + out, dtype))
+            return put_made(kept(np.asarray(out if offset is None else offset + out, dtype)))
     if not config.staging.value:
         return _count_on_device(offset, scale, length=length, dtype=dtype)
     return _counted(offset, scale, length, dtype)

@@ -213,7 +213,7 @@ def _nan_extreme(name: str, a: Any, axis: Any, keepdims: bool, initial: Any, whe
     if initial is not None or not dtypes.is_inexact(a.dtype):
         return out
     nothing = reductions.all(compare.ne(a, a), axis=axis, keepdims=keepdims)
-    return if_else(nothing, scalar(math.nan, a.dtype), out)
+    return if_else(nothing, scalar(math.nan, aval_of(out).dtype), out)
 
 
 @library_function(static_argnames=("axis", "keepdims"))

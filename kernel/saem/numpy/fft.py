@@ -30,6 +30,7 @@ from saem.numpy.manipulation import moveaxis
 from saem.numpy.rearranging import roll
 from saem.ops.arithmetic import div, mul
 from saem.ops.convert import convert_element_type
+from saem.ops.linear import literal
 from saem.ops.numbers import conj
 from saem.ops.shape import canonical_axis, iota
 from saem.ops.slicing import pad, slice_in_dim
@@ -96,7 +97,7 @@ def _operand_dtype(kind: FftType, a: Any) -> np.dtype:
     if kind is RFFT and dtypes.is_float(dtype):
         return dtype  # the operation refuses narrow ones
     wide = dtype.itemsize >= (16 if dtypes.is_complex(dtype) else 8)
-    real = dtypes.canonicalize(np.dtype("float64")) if wide else np.dtype("float32")
+    real = np.dtype("float64" if wide and dtypes.allows_64_bits() else "float32")
     return real if kind is RFFT else dtypes.complex_dtype(real)
 
 
@@ -109,7 +110,7 @@ def _transformed(a: Any, kind: int, s: tuple[int, ...], axes: tuple[int, ...], n
     a = _along_last(moveaxis(a, axes, end), kind, s)
     a = moveaxis(a, end, axes)
     factor = _factor(kind, norm, math.prod(s))
-    return a if factor == 1 else mul(a, aval_of(a).dtype.type(factor))
+    return a if factor == 1 else mul(a, literal(factor, aval_of(a).dtype))
 
 
 def _factor(kind: FftType, norm: str, n: int) -> float:
@@ -146,7 +147,7 @@ def _resized(a: Any, axes: Sequence[int], sizes: Sequence[int]) -> Any:
             a = slice_in_dim(a, 0, kept, axis=axis)
         more[axis] = (0, n - kept, 0)
     if any(high for _, high, _ in more):
-        a = pad(a, aval_of(a).dtype.type(0), more)
+        a = pad(a, literal(0, aval_of(a).dtype), more)
     return a
 
 
@@ -332,7 +333,7 @@ def _frequencies(name: str, places: Any, n: Any, d: Any, dtype: Any) -> Any:
             advice="d is the time between two samples.")
     dtype = dtypes.canonicalize(np.dtype("float64")) if dtype is None else \
         dtypes.canonicalize(dtype, explicit=True, where=name)
-    count = convert_element_type(n, dtype) if type(n) is Dim else dtype.type(n)
+    count = convert_element_type(n, dtype) if type(n) is Dim else literal(n, dtype)
     step = mul(count, convert_element_type(d, dtype))
     if name == "rfftfreq":
         return divide(convert_element_type(places, dtype), step)  # integers give floats

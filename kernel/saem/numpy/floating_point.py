@@ -35,6 +35,7 @@ from saem.ops import arithmetic as ops
 from saem.ops import compare, numbers, shape
 from saem.ops.compare import Eq, Ne
 from saem.ops.convert import bitcast_convert_type, convert_element_type
+from saem.ops.linear import literal
 from saem.ops.numbers import RoundingMethod
 from saem.typing import Array, ArrayLike
 
@@ -149,7 +150,7 @@ def signbit(x: ArrayLike, /) -> Array:
             advice="Test the real or the imaginary part.")
     integer = bits_of(dtype)[0]
     bits = bitcast_convert_type(x, integer)
-    shifted = compare.shift_right_arithmetic(bits, integer.type(8 * integer.itemsize - 1))
+    shifted = compare.shift_right_arithmetic(bits, literal(8 * integer.itemsize - 1, integer))
     return convert_element_type(shifted, bool)
 
 
@@ -198,10 +199,10 @@ def spacing(x: ArrayLike, /) -> Array:
             errors.ArgumentError, "spacing.C1", "jnp.spacing is not defined for complex inputs.",
             advice="Use the real part.")
     x = convert_value(x, dtype, False)
-    smallest = np.asarray(dtypes.finfo(dtype).smallest_subnormal, dtype)[()]
+    smallest = literal(dtypes.finfo(dtype).smallest_subnormal, dtype)
     if dtype == np.float16:
         return ops.sub(numbers.nextafter(x, np.float16(np.inf)), x)
-    outwards = copysign(np.asarray(np.inf, dtype)[()], x)
+    outwards = copysign(literal(np.inf, dtype), x)
     step = ops.sub(numbers.nextafter(x, outwards), x)
     return if_else(compare.eq(step, like(x, 0)), copysign(smallest, x), step)
 
@@ -210,7 +211,7 @@ def _power_of_two(n: Any, dtype: Any) -> Any:
     """Return 2**n in ``dtype`` for int32 n within the exponents of normal floats."""
     integer, mantissa, bias = bits_of(dtype)
     biased = convert_value(ops.add(n, np.int32(bias)), integer, False)
-    return bitcast_convert_type(compare.shift_left(biased, integer.type(mantissa)), dtype)
+    return bitcast_convert_type(compare.shift_left(biased, literal(mantissa, integer)), dtype)
 
 
 def _scale(x: Any, n: Any, pieces: int) -> Any:
@@ -244,7 +245,7 @@ def frexp(x: ArrayLike, /) -> tuple[Any, Any]:
     tiny = compare.lt(numbers.abs(x), dtypes.finfo(dtype).tiny)
     normal = if_else(tiny, ops.mul(x, like(x, 2.0**mantissa)), x)
     bits = bitcast_convert_type(numbers.abs(normal), integer)
-    biased = convert_value(compare.shift_right_logical(bits, integer.type(mantissa)),
+    biased = convert_value(compare.shift_right_logical(bits, literal(mantissa, integer)),
                            np.dtype("int32"), False)
     exponent = ops.sub(biased, np.int32(bias - 1))
     fraction = _scale(normal, ops.neg(exponent), 2)

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from saem.core import dtypes, errors, tree
-from saem.core.avals import aval_of, is_array_like
+from saem.core.avals import aval_of, is_array_like, kept
 from saem.core.dimensions import Dim, as_size, is_static, larger, smaller
 from saem.core.dynamic_slices import Slice
 from saem.core.trace import Tracer, concrete_or_none
@@ -27,7 +27,7 @@ from saem.numpy.promote import broadcast_shapes
 from saem.ops.arithmetic import add, mul
 from saem.ops.compare import lt
 from saem.ops.convert import convert_element_type
-from saem.ops.linear import broadcast_in_dim
+from saem.ops.linear import broadcast_in_dim, literal
 from saem.ops.select import select_n
 from saem.ops.shape import concatenate, iota
 from saem.ops.windows import GatherDimensionNumbers
@@ -303,13 +303,13 @@ def as_index(value: Any, dtype: np.dtype, wrap: bool = False, n: int = 0) -> Any
             number = np.where(number < 0, number + n, number)
         limits = np.iinfo(dtype)
         number = np.clip(number, limits.min, limits.max).astype(dtype)
-        return number if number.ndim else number[()]
+        return kept(number if number.ndim else number[()])
     aval = aval_of(value)
     if aval.dtype != dtype:
         value = convert_element_type(value, dtype)
     if not wrap or dtypes.is_unsigned(aval.dtype):
         return value
-    zero, size = dtype.type(0), as_index(n, dtype)
+    zero, size = literal(0, dtype), as_index(n, dtype)
     return select_n(lt(value, zero), value, add(value, size))
 
 

@@ -45,7 +45,7 @@ from saem.numpy.index_plan import (
 from saem.numpy.promote import as_value, check_broadcast, convert_value
 from saem.ops.dynamic_slicing import DynamicSlice
 from saem.ops.gather import Gather, ScatterAdd
-from saem.ops.linear import broadcast_in_dim, zeros_of
+from saem.ops.linear import broadcast_in_dim, literal, zeros_of
 from saem.ops.reshard import freely
 from saem.ops.scatter import Scatter, ScatterMax, ScatterMin, ScatterMul, ScatterSub
 from saem.ops.shape import expand_dims, full_like, reshape, rev, squeeze
@@ -387,7 +387,7 @@ def scatter_apply(x: Any, idx: Any, fun: Callable, *, mode: Any = None,
     if 0 in plan.shape:
         return x
     program = by_function.element_program(fun, aval.dtype)
-    updates = broadcast_updates(np.zeros((), aval.dtype)[()], plan)
+    updates = broadcast_updates(literal(0, aval.dtype), plan)
     operand = expand_dims(x, plan.expanded) if plan.expanded else x
     prim = Scatter(plan.numbers.as_scatter(), options.sorted or plan.regular,
                    options.unique or plan.regular, options.mode or FILL, program)

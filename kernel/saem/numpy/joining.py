@@ -31,7 +31,7 @@ from saem.numpy.promote import check_arraylike, convert_value, promote_dtypes, s
 from saem.ops import numbers, select, shape, slicing, stacking
 from saem.ops.convert import convert_element_type
 from saem.ops.dynamic_slicing import dynamic_slice_in_dim
-from saem.ops.linear import broadcast_in_dim, permute
+from saem.ops.linear import broadcast_in_dim, literal, permute
 from saem.ops.linear import moveaxis as move
 from saem.ops.shape import canonical_axis
 from saem.ops.sort import sort
@@ -613,7 +613,7 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
         cut = int(places[0])
         return shape.concatenate([slicing.slice_in_dim(arr, 0, cut, axis=axis), values,
                                   slicing.slice_in_dim(arr, cut, size, axis=axis)], axis)
-    whole = broadcast_in_dim(np.zeros((), arr.dtype)[()], tuple(
+    whole = broadcast_in_dim(literal(0, arr.dtype), tuple(
         [size + count if i == axis else n for i, n in enumerate(arr.shape)]), ())
     lead = (slice(None),) * axis
     whole = scatter_update(whole, (*lead, new), values, "set")

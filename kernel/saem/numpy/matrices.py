@@ -16,7 +16,7 @@ import numpy as np
 from saem.compile.dispatch import put
 from saem.core import config, dtypes, errors
 from saem.core.arguments import check_callable
-from saem.core.avals import aval_of
+from saem.core.avals import aval_of, kept
 from saem.core.dimensions import as_size
 from saem.core.trace import Tracer
 from saem.jit.library import library_function
@@ -77,7 +77,7 @@ def _pattern(shape: tuple[int, int], k: Any, order: str, dtype: Any) -> Any:
         return _traced_pattern(shape=shape, k=k, order=order, dtype=dtype)
     if on_host(shape[0] * shape[1]):
         made = np.eye(*shape, k) if order == "eq" else np.tri(*shape, k)
-        return put(made.astype(dtype))
+        return put(kept(made.astype(dtype)))
     make = _traced_pattern if config.staging.value else _pattern_on_device
     return make(shape=shape, k=k, order=order, dtype=dtype)
 
@@ -263,9 +263,11 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
     n = aval.shape[0] if N is None else operator.index(N)
     if n < 0:
         raise errors.explained(errors.ArgumentError, "vander.C2", "N must be nonnegative")
-    powers = shaping.iota(aval.dtype, n)
+    dtype = dtypes.computed(aval.dtype)
+    x = convert_value(x, dtype, aval.weak_type)
+    powers = shaping.iota(dtype, n)
     if not increasing:
-        powers = ops.sub(scalar(n - 1, aval.dtype), powers)
+        powers = ops.sub(scalar(n - 1, dtype), powers)
     bases = broadcast_in_dim(x, (aval.shape[0], 1), (0,))
     return arithmetic.power(bases, broadcast_in_dim(powers, (1, n), (1,)))
 

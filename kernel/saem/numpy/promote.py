@@ -24,6 +24,7 @@ from saem.core.avals import (
     aval_functions,
     aval_of,
     is_array_like,
+    kept,
     own_aval,
     with_entries,
 )
@@ -97,7 +98,7 @@ def scalar(value: Any, dtype: Any) -> Any:
     """Return the Python or NumPy number ``value`` as a NumPy scalar of ``dtype``."""
     if type(value) is Dim:
         return convert(value.__jax_array__(), dtype)
-    return cast(np.asarray(value), dtype)[()]
+    return kept(cast(np.asarray(value), dtype)[()])
 
 
 def like(x: Any, value: Any) -> Any:
@@ -133,7 +134,7 @@ def convert_value(x: Any, dtype: Any, weak: bool) -> Any:
             warn_of_imaginary_part(dtype)
         if weak:
             return scalar(in_bits(x), dtype).item()
-        return x if x.dtype == dtype else scalar(in_bits(x), dtype)
+        return kept(x) if x.dtype == dtype else scalar(in_bits(x), dtype)
     aval = aval_of(x)
     if aval.dtype == dtype and aval.weak_type == weak:
         return x

@@ -80,7 +80,7 @@ def sum_dtype(dtype: Any, promote_integers: bool = True) -> Any:
         wide = dtypes.default_dtype(int)
         if dtypes.itemsize_bits(dtype) < dtypes.itemsize_bits(wide):
             return np.dtype(f"uint{8 * wide.itemsize}") if dtypes.is_unsigned(dtype) else wide
-    return dtype
+    return dtypes.computed(dtype)
 
 
 @functools.cache
@@ -242,8 +242,8 @@ def _extreme(name: str, a: Any, axis: Any, keepdims: bool, initial: Any, where: 
                 errors.ArgumentError, f"{name}.C3",
                 f"zero-size array to reduction operation {name} which has no identity",
                 advice=f"Pass initial=, the {name} of no elements.")
-    a = strong(a, aval.dtype)
-    out = folded(name, a, axes, keepdims, fold, where, neutral(aval.dtype), mixed)
+    dtype = dtypes.computed(aval.dtype)
+    out = folded(name, strong(a, dtype), axes, keepdims, fold, where, neutral(dtype), mixed)
     return start_with(out, initial, combine)
 
 

@@ -21,7 +21,7 @@ from saem.numpy.axes import array_argument
 from saem.numpy.manipulation import broadcast_to
 from saem.numpy.reductions import max as _max
 from saem.ops import reduce
-from saem.ops.linear import broadcast_in_dim, reduce_sum
+from saem.ops.linear import broadcast_in_dim, literal, reduce_sum
 from saem.ops.scatter import scatter_add, scatter_max, scatter_min, scatter_mul
 from saem.ops.shape import concatenate, full, iota
 from saem.ops.windows import ScatterDimensionNumbers
@@ -75,7 +75,7 @@ def _segmented(how: Combination, data: Any, segment_ids: Any, num_segments: Any,
     row = aval.shape[1:]
     mode = "fill" if mode is None else mode
     if bucket_size is None or 0 in shape:
-        out = full((count, *row), start(aval.dtype), aval.dtype)
+        out = full((count, *row), literal(start(aval.dtype), aval.dtype))
         if 0 in shape:  # no ids: the data goes nowhere
             return out
         axes = len(shape)

@@ -24,6 +24,7 @@ from saem.numpy.promote import (
 )
 from saem.ops import arithmetic as ops
 from saem.ops import compare, maths, numbers
+from saem.ops.linear import literal
 from saem.typing import Array, ArrayLike
 
 
@@ -93,7 +94,7 @@ def log2(x: ArrayLike, /) -> Array:
     """
     (x,) = promote_args_inexact("log2", x)
     real = dtypes.real_dtype(dtype_of(x))
-    scale = np.log(np.asarray(2, real))[()]
+    scale = literal(np.log(np.asarray(2, real)), real)
     return by_parts(lambda part: ops.div(part, scale), maths.log(x))
 
 

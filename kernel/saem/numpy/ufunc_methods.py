@@ -26,7 +26,7 @@ from saem.core.sharded import without_axis
 from saem.loops.scan import scan
 from saem.numpy import cumulative, reductions
 from saem.numpy.axes import array_argument, canonical_axes, keep_axes
-from saem.numpy.creation import asarray
+from saem.numpy.creation import asarray, zeros_like
 from saem.numpy.functional import vectorize
 from saem.numpy.indexing import getitem, scatter_update
 from saem.numpy.promote import (
@@ -223,8 +223,7 @@ def accumulate(function: Any, a: Any, axis: Any = 0, dtype: Any = None, out: Non
 
 def function_dtype(function: Any, *arrays: Any) -> Any:
     """Return the dtype of ``function`` of an element of each of ``arrays``."""
-    elements = [convert_value(np.zeros((), x.dtype), x.dtype, aval_of(x).weak_type) for x in arrays]
-    return aval_of(function(*elements)).dtype
+    return aval_of(function(*[zeros_like(x, shape=()) for x in arrays])).dtype
 
 
 # -- at, outer, reduceat ---------------------------------------------------------------------------

@@ -18,7 +18,7 @@ import numpy as np
 
 from saem.compile.dispatch import put
 from saem.core import dtypes, errors
-from saem.core.avals import ShapedArray, aval_of
+from saem.core.avals import ShapedArray, aval_of, kept
 from saem.core.dtypes import ExtendedDType
 from saem.core.primitive import NOT_LINEAR, Primitive, primitive
 from saem.core.trace import bind, eval_trace, state
@@ -236,7 +236,7 @@ def convert(x: Any, dtype: Any, weak_type: bool = False) -> Any:
     if type(x) in (bool, int, float, complex) and not weak_type \
             and not isinstance(dtype, ExtendedDType):
         number = cast(np.asarray(x), dtype)
-        return put(number) if state.trace is eval_trace else number[()]
+        return put(kept(number[()])) if state.trace is eval_trace else kept(number[()])
     if aval.dtype == dtype and aval.weak_type == weak_type:
         return x
     if isinstance(dtype, ExtendedDType) or isinstance(aval.dtype, ExtendedDType):

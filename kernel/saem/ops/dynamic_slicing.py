@@ -27,12 +27,7 @@ from saem.ops.arithmetic import add
 from saem.ops.compare import lt
 from saem.ops.convert import convert_element_type
 from saem.ops.gather import slice_windows
-from saem.ops.linear import (
-    broadcast_in_dim,
-    held_dims,
-    stacked,
-    zeros_of,
-)
+from saem.ops.linear import broadcast_in_dim, held_dims, literal, stacked, zeros_of
 from saem.ops.scatter import update_windows
 from saem.ops.select import select_n
 from saem.ops.shape import (
@@ -140,7 +135,7 @@ class DynamicSlice(Primitive):
         d, *start_dims = dims
         if any(s is not None for s in start_dims):
             return slice_windows(size, x, d, starts, start_dims, self.slice_sizes), 0
-        zero = np.zeros((), aval_of(starts[0]).dtype)[()] if starts else np.int32(0)
+        zero = literal(0, aval_of(starts[0]).dtype) if starts else np.int32(0)
         sizes = (*self.slice_sizes[:d], size, *self.slice_sizes[d:])
         return bind(DynamicSlice(sizes), x, *starts[:d], zero, *starts[d:]), d
 
@@ -220,7 +215,7 @@ class DynamicUpdateSlice(Primitive):
         x, update = stacked(size, (x, update), (dx, du))
         if any(s is not None for s in start_dims):
             return update_windows(size, x, update, starts, start_dims), 0
-        zero = np.zeros((), aval_of(starts[0]).dtype)[()] if starts else np.int32(0)
+        zero = literal(0, aval_of(starts[0]).dtype) if starts else np.int32(0)
         return bind(self, x, update, zero, *starts), 0
 
 
@@ -316,7 +311,7 @@ def _along(operand: Any, index: Any, axis: int) -> tuple[int, list[Any]]:
     ndim = len(aval_of(operand).shape)
     axis = canonical_axis(axis, ndim)
     dtype = aval_of(index).dtype
-    zero = np.zeros((), dtype)[()] if dtypes.is_integer(dtype) else 0
+    zero = literal(0, dtype) if dtypes.is_integer(dtype) else 0
     return axis, [index if i == axis else zero for i in range(ndim)]
 
 

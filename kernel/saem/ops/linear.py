@@ -17,7 +17,7 @@ import numpy as np
 
 from saem.compile.dispatch import put
 from saem.core import config, dtypes, errors
-from saem.core.avals import Seen, ShapedArray, aval_of
+from saem.core.avals import Seen, ShapedArray, aval_of, kept
 from saem.core.axes import batch_entry, batching
 from saem.core.dimensions import as_shape
 from saem.core.memory_spaces import HOST, space_of
@@ -471,7 +471,7 @@ def full(aval: ShapedArray, value: Any) -> Any:
     if isinstance(aval.dtype, dtypes.ExtendedDType):
         scalar = aval.dtype.zero() if value == 0 else aval.dtype.filled((), value)
     else:
-        scalar = np.asarray(value, aval.dtype)[()]
+        scalar = literal(value, aval.dtype)
     if aval.weak_type and aval_of(scalar.item()).dtype == aval.dtype:
         scalar = scalar.item()  # a Python number is what makes the result weak
     like = aval.explicit
@@ -480,12 +480,17 @@ def full(aval: ShapedArray, value: Any) -> Any:
     return bind(registry["device_put"]((HOST,)), filled)[0] if space_of(aval) is HOST else filled
 
 
+def literal(value: Any, dtype: Any) -> Any:
+    """Return the number ``value`` as a scalar of ``dtype``, of 64 bits also where those are off."""
+    return kept(np.asarray(value, dtype)[()])
+
+
 def number_like(x: Any, value: float) -> Any:
     """Return ``value`` as a scalar of the dtype and weakness of ``x``."""
     aval = aval_of(x)
     if aval.weak_type and dtypes.is_inexact(aval.dtype):
         return complex(value) if dtypes.is_complex(aval.dtype) else float(value)
-    return np.asarray(value, aval.dtype)[()]
+    return literal(value, aval.dtype)
 
 
 def constant_like(x: Any, value: float) -> Any:
@@ -494,7 +499,7 @@ def constant_like(x: Any, value: float) -> Any:
     Beside a weak array of higher rank it is strong, and so is what is computed of both.
     """
     aval = aval_of(x)
-    return np.asarray(value, aval.dtype)[()] if aval.shape else number_like(x, value)
+    return literal(value, aval.dtype) if aval.shape else number_like(x, value)
 
 
 def zeros_of(aval: ShapedArray) -> Any:

@@ -33,7 +33,7 @@ from saem.ops.families import (
     join_shapes,
     refused_dtype,
 )
-from saem.ops.linear import full, number_like, ones_of, stretch, unbroadcast, zeros_of
+from saem.ops.linear import full, literal, number_like, ones_of, stretch, unbroadcast, zeros_of
 from saem.ops.maths import in_32_bits, log, square
 from saem.ops.reshard import reshard_like
 from saem.ops.select import select_n
@@ -343,7 +343,7 @@ class Part(Unary):
 
 def zero_beside(ct: Any) -> Any:
     """Return the zero part beside ``ct``, never weak: so is the cotangent, as in JAX."""
-    return np.zeros((), aval_of(ct).dtype)[()]
+    return literal(0, aval_of(ct).dtype)
 
 
 @primitive("real")

@@ -19,7 +19,7 @@ import numpy as np
 from saem import _jaxlib
 from saem.compile.text import physical_aval
 from saem.core import config, dtypes, errors
-from saem.core.avals import ShapedArray, aval_of
+from saem.core.avals import ShapedArray, aval_of, kept
 from saem.core.axes import batch_entry
 from saem.core.dimensions import as_shape, as_size, differ, is_static, unwrapped
 from saem.core.primitive import NOT_LINEAR, Primitive, UndefinedPrimal, primitive
@@ -669,7 +669,7 @@ def scalar_as(value: Any, dtype: Any) -> Any:
             if dtypes.is_complex(np.asarray(value).dtype) and not (
                     dtypes.is_complex(dtype) or dtypes.is_bool(dtype)):
                 value = np.real(value)
-            return np.asarray(value).astype(dtype)[()]
+            return kept(np.asarray(value).astype(dtype)[()])
     return convert_element_type(value, dtype)
 
 
@@ -705,6 +705,10 @@ def full_like(x: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None,
         if isinstance(filled, np.generic):
             return varying_as(full(shape, filled.item()), aval)
     sharding = place_like_that_of(x, shape) if sharding is None else sharding
-    dtype = aval.dtype if dtype is None else dtypes.canonicalize(dtype, explicit=True,
-                                                                 where="full_like")
+    if dtype is not None:
+        dtype = dtypes.canonicalize(dtype, explicit=True, where="full_like")
+    elif aval.dtype in dtypes.TO_32_BITS:
+        fill_value = scalar_as(fill_value, aval.dtype)  # also where 64 bits are off
+    else:
+        dtype = aval.dtype
     return varying_as(full(shape, fill_value, dtype, sharding=sharding), aval)

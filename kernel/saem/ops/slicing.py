@@ -26,6 +26,7 @@ from saem.ops.linear import (
     broadcast_in_dim,
     broadcast_new_dim,
     held_dims,
+    literal,
     ones_of,
     reduce_sum,
     unchanged,
@@ -102,7 +103,7 @@ class Slice(Linear):
         for n, m, start, step in zip(x.shape, aval_of(ct).shape, self.start_indices, strides):
             covered = (m - 1) * step + 1 if m else 0
             config.append((start, n - start - covered, step - 1))
-        return [pad(ct, np.zeros((), aval_of(ct).dtype)[()], config)]
+        return [pad(ct, literal(0, aval_of(ct).dtype), config)]
 
     def batch(self, size, xs, dims):
         (x,), (d,) = xs, dims
@@ -194,7 +195,7 @@ class Pad(Primitive):
     def transpose(self, ct, x, value):
         if isinstance(x, UndefinedPrimal) or isinstance(value, UndefinedPrimal):
             outwards = [(-low, -high, 0) for low, high, _ in self.padding_config]
-            inside = pad(ct, np.zeros((), aval_of(ct).dtype)[()], outwards)
+            inside = pad(ct, literal(0, aval_of(ct).dtype), outwards)
             shape = aval_of(inside).shape
             steps = tuple(interior + 1 for _, _, interior in self.padding_config)
             if any(step != 1 for step in steps):
@@ -212,7 +213,7 @@ class Pad(Primitive):
         if dv is None:
             return bind(Pad(config), x, value), dx
         aval = aval_of(x)
-        padded = bind(Pad(config), x, np.zeros((), aval.dtype)[()])
+        padded = bind(Pad(config), x, literal(0, aval.dtype))
         ones = ones_of(shard_like(ShapedArray(aval.shape, bool), aval))
         inside = bind(Pad(config), ones, np.False_)
         outside = broadcast_in_dim(value, aval_of(padded).shape, (dx,))
@@ -265,7 +266,7 @@ def pad(operand: ArrayLike, padding_value: ArrayLike,
     if isinstance(padding_value, (bool, int, float, complex)):
         dtype = aval_of(operand).dtype
         if dtype == aval.dtype:
-            padding_value = np.asarray(padding_value, dtype)[()] \
+            padding_value = literal(padding_value, dtype) \
                 if not aval_of(operand).weak_type else padding_value
     return bind(Pad(config), operand, padding_value)
 

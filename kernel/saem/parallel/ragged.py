@@ -13,8 +13,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from saem.compile.collective_text import device_axes, groups_text
 from saem.core import axes as named_axes
 from saem.core import dtypes, errors
@@ -34,7 +32,7 @@ from saem.ops.collectives import (
 from saem.ops.compare import lt
 from saem.ops.cumulative import cumsum
 from saem.ops.gather import gather
-from saem.ops.linear import broadcast_in_dim, permute, stacked, zeros_of
+from saem.ops.linear import broadcast_in_dim, literal, permute, stacked, zeros_of
 from saem.ops.scatter import scatter, scatter_add
 from saem.ops.select import select_n
 from saem.ops.shape import broadcasted_iota, concatenate, expand_dims, reshape
@@ -120,7 +118,7 @@ class RaggedAllToAll(Primitive):
         columns = [permute(v, (1, 0)) for v in places]
         for place, n in ((0, lengths[0]), (2, lengths[1])):
             shape, dtype = aval_of(columns[place]).shape, aval_of(columns[place]).dtype
-            shift = mul(broadcasted_iota(dtype, shape, 1), np.asarray(n, dtype)[()])
+            shift = mul(broadcasted_iota(dtype, shape, 1), literal(n, dtype))
             columns[place] = add(columns[place], shift)
         flat += [reshape(v, (aval_of(v).size,)) for v in columns]
         return reshape(bind(self, *flat), aval_of(output).shape), 0
@@ -133,8 +131,8 @@ def exchanged(size: int, operand: Any, output: Any, starts: Any, sent: Any, targ
     shape = (size, count, rows)
     sender, slot, row = (broadcasted_iota(dtype, shape, axis) for axis in range(3))
     starts, sent, targets = (broadcast_in_dim(v, shape, (0, 1)) for v in (starts, sent, targets))
-    each = np.asarray(count // size, dtype)[()]
-    nowhere = np.asarray(-1, dtype)[()]
+    each = literal(count // size, dtype)
+    nowhere = literal(-1, dtype)
     target = select_n(lt(row, sent), broadcast_in_dim(nowhere, shape, ()), add(targets, row))
 
     def places(first: Any, second: Any) -> Any:
@@ -152,9 +150,9 @@ def written(starts: Any, sizes: Any, shape: tuple[int, ...]) -> Any:
     aval = aval_of(starts)
     numbers = ScatterDimensionNumbers((), (0,), (0,))
     count = zeros_of(ShapedArray((shape[0],), aval.dtype))
-    one, minus = (broadcast_in_dim(np.asarray(v, aval.dtype)[()], aval.shape, ()) for v in (1, -1))
+    one, minus = (broadcast_in_dim(literal(v, aval.dtype), aval.shape, ()) for v in (1, -1))
     begun = scatter_add(count, expand_dims(starts, (1,)), one, numbers)
-    flags = lt(np.asarray(0, aval.dtype)[()], cumsum(
+    flags = lt(literal(0, aval.dtype), cumsum(
         scatter_add(begun, expand_dims(add(starts, sizes), (1,)), minus, numbers)))
     return broadcast_in_dim(flags, shape, (0,))
 

@@ -62,7 +62,8 @@ def put_host(value: np.ndarray, aval: ShapedArray, sharding: Any, committed: boo
         if key not in copies:
             copies[key] = np.array(value[index], order="C")
     parts = [copies[_key(index, aval.shape)] for index in places.values()]
-    return _jaxlib.batched_device_put(aval, sharding, parts, list(places), committed, False, _OURS)
+    return _jaxlib.batched_device_put(aval, sharding, parts, list(places), committed, False, _OURS,
+                                      True)
 
 
 def move(x: Any, sharding: Any, committed: bool) -> Any:
@@ -226,7 +227,7 @@ def make_array_from_callback(shape: Sequence[int], sharding: Any, data_callback:
         kind = parts[0].dtype
     aval = as_sharded(ShapedArray(shape, dtypes.canonicalize(kind)), sharding)
     parts = [part.astype(aval.dtype, copy=False) for part in parts]
-    return _jaxlib.batched_device_put(aval, sharding, parts, list(places), True, False, _OURS)
+    return _jaxlib.batched_device_put(aval, sharding, parts, list(places), True, False, _OURS, True)
 
 
 def _check_sharding(name: str, sharding: Any) -> None:

@@ -17,16 +17,16 @@ import numpy as np
 
 from saem import lax
 from saem.core import dtypes, errors
-from saem.core.avals import aval_of
+from saem.core.avals import aval_of, kept
 from saem.core.config import enable_x64
 from saem.core.dimensions import unwrapped
+from saem.ops.linear import literal
 from saem.ops.random_bits import random_bits, random_split
 from saem.random.keys import (
     as_dtype,
     as_shape,
     float_dtype,
     joined_shape,
-    number,
     placed,
     takes_any_key,
     used,
@@ -80,16 +80,16 @@ def unit_interval(key: Any, shape: tuple[int, ...], dtype: Any, low: Any, high: 
     made = info.bits if info.nmant >= 8 else 8
     word = np.dtype(f"uint{info.bits}")
     random = lax.convert_element_type(random_bits(key, made, shape), word)
-    fraction = lax.shift_right_logical(random, number(made - info.nmant, word))
-    one = np.asarray(1, dtype).view(word)[()]
+    fraction = lax.shift_right_logical(random, literal(made - info.nmant, word))
+    one = kept(np.asarray(1, dtype).view(word)[()])
     floats = lax.bitcast_convert_type(lax.bitwise_or(fraction, one), dtype)
-    floats = lax.sub(floats, number(1, dtype))
+    floats = lax.sub(floats, literal(1, dtype))
     return lax.max(low, lax.add(lax.mul(floats, lax.sub(high, low)), low))
 
 
 def standard(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     """Return floats in [0, 1), of typed ``key``."""
-    return unit_interval(key, shape, dtype, number(0, dtype), number(1, dtype))
+    return unit_interval(key, shape, dtype, literal(0, dtype), literal(1, dtype))
 
 
 _standard = takes_any_key(2, same_rounding=True, called="uniform")(standard)
@@ -133,7 +133,7 @@ def _clipped(x: Any, low: int, high: int) -> Any:
     """Return integers ``x`` not below ``low`` nor above ``high``, as far as their dtype reaches."""
     dtype = aval_of(x).dtype
     info = dtypes.iinfo(dtype)
-    low, high = (number(min(max(v, int(info.min)), int(info.max)), dtype) for v in (low, high))
+    low, high = (literal(min(max(v, int(info.min)), int(info.max)), dtype) for v in (low, high))
     return lax.min(high, lax.max(low, x))
 
 
@@ -141,7 +141,7 @@ def uniform_integers(key: Any, shape: tuple[int, ...], dtype: Any, low: Any, hig
     """Return integers in [low, high) of a dtype of 32 or 64 bits, of typed ``key``."""
     info = dtypes.iinfo(dtype)
     limit = min(int(info.max), int(dtypes.iinfo(aval_of(high).dtype).max))
-    beyond = lax.gt(high, number(limit, aval_of(high).dtype))
+    beyond = lax.gt(high, literal(limit, aval_of(high).dtype))
     low, high = (lax.broadcast_to_rank(lax.convert_element_type(
         _clipped(x, int(info.min), int(info.max)), dtype), len(shape)) for x in (low, high))
     beyond = lax.broadcast_to_rank(beyond, len(shape))
@@ -153,9 +153,9 @@ def uniform_integers(key: Any, shape: tuple[int, ...], dtype: Any, low: Any, hig
     # No room at all gives low; a bound beyond the dtype means that its greatest is included.
     span = lax.select_n(lax.le(high, low), span, lax.full_like(span, 1))
     wider = lax.bitwise_and(beyond, lax.gt(high, low))
-    span = lax.select_n(wider, span, lax.add(span, number(1, word)))
+    span = lax.select_n(wider, span, lax.add(span, literal(1, word)))
     # 2**width modulo span, from its square root.
-    root = lax.rem(number(1 << (width // 2), word), span)
+    root = lax.rem(literal(1 << (width // 2), word), span)
     carry = lax.rem(lax.mul(root, root), span)
     offset = lax.add(lax.mul(lax.rem(upper, span), carry), lax.rem(lower, span))
     offset = lax.convert_element_type(lax.rem(offset, span), dtype)
@@ -217,7 +217,7 @@ def coins(key: Any, shape: tuple[int, ...], mode: str, p: Any) -> Any:
     # Two draws: the second fills in digits below the last one of the first.
     both = standard(key, (2, *shape), dtype)
     first, second = (lax.squeeze(lax.slice_in_dim(both, i, i + 1, axis=0), (0,)) for i in (0, 1))
-    fine = lax.mul(second, number(dtypes.finfo(dtype).eps, dtype))
+    fine = lax.mul(second, literal(dtypes.finfo(dtype).eps, dtype))
     return lax.lt(fine, lax.sub(p, first))
 
 
@@ -244,7 +244,7 @@ def bernoulli(key: ArrayLike, p: ArrayLike = 0.5, shape: Shape | None = None, mo
             f"bernoulli probability `p` must have a floating dtype, got {dtype.name}.",
             advice="Use a float between 0 and 1.")
     if type(p) is float:
-        p = number(p, dtype)
+        p = literal(p, dtype)
     shape = joined_shape("bernoulli", shape, p)
     used(key)
     return _coins(key, shape, mode, p)
@@ -261,10 +261,10 @@ def check_mode(name: str, mode: Any) -> None:
 
 def signs(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     """Return 1 or -1, each with probability one half, of typed ``key``."""
-    p = number(0.5, dtypes.default_dtype(float))
+    p = literal(0.5, dtypes.default_dtype(float))
     part = dtypes.default_dtype(int) if dtypes.is_bool(dtype) else dtype
     heads = lax.convert_element_type(coins(key, shape, "low", p), part)
-    found = lax.sub(lax.mul(number(2, part), heads), number(1, part))
+    found = lax.sub(lax.mul(literal(2, part), heads), literal(1, part))
     return lax.convert_element_type(found, dtype)
 
 

@@ -19,6 +19,7 @@ from saem import lax
 from saem.core import dtypes
 from saem.core.avals import aval_of
 from saem.numpy.promote import check_arraylike
+from saem.ops.linear import literal
 from saem.random.basic import check_mode, signs, standard, two_keys, unit_interval
 from saem.random.keys import (
     as_dtype,
@@ -27,7 +28,6 @@ from saem.random.keys import (
     drawn,
     float_dtype,
     joined_shape,
-    number,
     placed,
     takes_any_key,
     used,
@@ -37,17 +37,17 @@ from saem.typing import Array, ArrayLike, DTypeLike, Shape
 
 def least_normal(dtype: Any) -> Any:
     """Return the smallest positive normal number of ``dtype``."""
-    return number(dtypes.finfo(dtype).smallest_normal, dtype)
+    return literal(dtypes.finfo(dtype).smallest_normal, dtype)
 
 
 def above_minus_one(dtype: Any) -> Any:
     """Return the number next to -1, towards 0."""
-    return number(-1 + float(dtypes.finfo(dtype).epsneg), dtype)
+    return literal(-1 + float(dtypes.finfo(dtype).epsneg), dtype)
 
 
 def constant_like(x: Any, value: float) -> Any:
     """Return ``value`` as a scalar of the dtype of ``x``."""
-    return number(value, aval_of(x).dtype)
+    return literal(value, aval_of(x).dtype)
 
 
 def to_rank_of(x: Any, shape: tuple[int, ...], dtype: Any) -> Any:
@@ -64,10 +64,10 @@ def standard_normal(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
         part = dtypes.real_dtype(dtype)
         real, imag = (lax.convert_element_type(standard_normal(k, shape, part), dtype)
                       for k in two_keys(key))
-        both = lax.add(real, lax.mul(number(1j, dtype), imag))
-        return lax.div(both, number(np.asarray(np.sqrt(2), part), dtype))
-    even = unit_interval(key, shape, dtype, above_minus_one(dtype), number(1, dtype))
-    return lax.mul(number(np.sqrt(2), dtype), lax.erf_inv(even))
+        both = lax.add(real, lax.mul(literal(1j, dtype), imag))
+        return lax.div(both, literal(np.asarray(np.sqrt(2), part), dtype))
+    even = unit_interval(key, shape, dtype, above_minus_one(dtype), literal(1, dtype))
+    return lax.mul(literal(np.sqrt(2), dtype), lax.erf_inv(even))
 
 
 _normal = takes_any_key(2, same_rounding=True, called="normal")(standard_normal)
@@ -94,7 +94,7 @@ def normal(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
 @takes_any_key(2)
 def _truncated_normal(key, shape, dtype, lower, upper):
     lower, upper = (to_rank_of(x, shape, dtype) for x in (lower, upper))
-    root = number(np.sqrt(2), dtype)
+    root = literal(np.sqrt(2), dtype)
     low, high = (lax.erf(lax.div(x, root)) for x in (lower, upper))
     out = lax.mul(root, lax.erf_inv(unit_interval(key, shape, dtype, low, high)))
     # Rounding must not reach the bounds.
@@ -207,7 +207,7 @@ def exponential(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = Non
 
 @takes_any_key(2)
 def _laplace(key, shape, dtype):
-    even = unit_interval(key, shape, dtype, above_minus_one(dtype), number(1, dtype))
+    even = unit_interval(key, shape, dtype, above_minus_one(dtype), literal(1, dtype))
     return lax.mul(lax.sign(even), lax.log1p(lax.neg(lax.abs(even))))
 
 
@@ -223,7 +223,7 @@ def laplace(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *
 
 @takes_any_key(2)
 def _logistic(key, shape, dtype):
-    even = unit_interval(key, shape, dtype, least_normal(dtype), number(1, dtype))
+    even = unit_interval(key, shape, dtype, least_normal(dtype), literal(1, dtype))
     return lax.sub(lax.log(even), lax.log1p(lax.neg(even)))
 
 
@@ -239,10 +239,10 @@ def logistic(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, 
 
 @takes_any_key(2)
 def _cauchy(key, shape, dtype):
-    even = unit_interval(key, shape, dtype, number(dtypes.finfo(dtype).eps, dtype),
-                         number(1, dtype))
-    turned = lax.sub(even, number(0.5, dtype))
-    return lax.tan(lax.mul(number(np.pi, dtype), turned))
+    even = unit_interval(key, shape, dtype, literal(dtypes.finfo(dtype).eps, dtype),
+                         literal(1, dtype))
+    turned = lax.sub(even, literal(0.5, dtype))
+    return lax.tan(lax.mul(literal(np.pi, dtype), turned))
 
 
 def cauchy(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
@@ -258,13 +258,13 @@ def cauchy(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
 def standard_gumbel(key: Any, shape: tuple[int, ...], dtype: Any, mode: str) -> Any:
     """Return Gumbel numbers of typed ``key``; adding them to logits makes argmax a sample."""
     if mode != "high":
-        even = unit_interval(key, shape, dtype, least_normal(dtype), number(1, dtype))
+        even = unit_interval(key, shape, dtype, least_normal(dtype), literal(1, dtype))
         return lax.neg(lax.log(lax.neg(lax.log(even))))
     both = standard(key, (2, *shape), dtype)
     first, second = (lax.squeeze(lax.slice_in_dim(both, i, i + 1, axis=0), (0,)) for i in (0, 1))
-    fine = lax.mul(number(dtypes.finfo(dtype).eps, dtype), second)
+    fine = lax.mul(literal(dtypes.finfo(dtype).eps, dtype), second)
     filled = lax.add(lax.add(first, fine), least_normal(dtype))
-    even = lax.select_n(lax.ge(first, number(0.5, dtype)), filled, first)
+    even = lax.select_n(lax.ge(first, literal(0.5, dtype)), filled, first)
     return lax.neg(lax.log(lax.neg(lax.log1p(lax.neg(even)))))
 
 
@@ -333,7 +333,7 @@ def weibull_min(key: ArrayLike, scale: ArrayLike, concentration: ArrayLike, shap
 @takes_any_key(2)
 def _rayleigh(key, shape, dtype, scale):
     even = standard(key, shape, dtype)
-    tail = lax.mul(lax.log(even), number(-2, dtype))
+    tail = lax.mul(lax.log(even), literal(-2, dtype))
     return lax.mul(to_rank_of(scale, shape, dtype), lax.sqrt(tail))
 
 
@@ -354,7 +354,7 @@ def _triangular(key, shape, dtype, left, mode, right):
     even = standard(key, shape, dtype)
     width = lax.sub(right, left)
     up = lax.add(left, lax.sqrt(lax.mul(lax.mul(even, width), lax.sub(mode, left))))
-    rest = lax.mul(lax.mul(lax.sub(number(1, dtype), even), width), lax.sub(right, mode))
+    rest = lax.mul(lax.mul(lax.sub(literal(1, dtype), even), width), lax.sub(right, mode))
     down = lax.sub(right, lax.sqrt(rest))
     return lax.select_n(lax.lt(even, peak), down, up)
 
@@ -378,10 +378,10 @@ def _wald(key, shape, dtype, mean):
     squares = lax.integer_pow(standard_normal(first, shape, dtype), 2)
     even = standard(second, shape, dtype)
     mean_squared = lax.integer_pow(mean, 2)
-    root = lax.sqrt(lax.add(lax.mul(lax.mul(number(4, dtype), mean), squares),
+    root = lax.sqrt(lax.add(lax.mul(lax.mul(literal(4, dtype), mean), squares),
                             lax.mul(mean_squared, lax.integer_pow(squares, 2))))
-    middle = lax.add(mean, lax.div(lax.mul(mean_squared, squares), number(2, dtype)))
-    x = lax.sub(middle, lax.mul(lax.div(mean, number(2, dtype)), root))
+    middle = lax.add(mean, lax.div(lax.mul(mean_squared, squares), literal(2, dtype)))
+    x = lax.sub(middle, lax.mul(lax.div(mean, literal(2, dtype)), root))
     inside = lax.le(even, lax.div(mean, lax.add(mean, x)))
     return lax.select_n(inside, lax.div(mean_squared, x), x)
 

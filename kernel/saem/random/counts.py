@@ -24,6 +24,7 @@ from saem.core.dimensions import unwrapped
 from saem.numpy.promote import join_types
 from saem.numpy.selection import clip
 from saem.ops.keys import THREEFRY
+from saem.ops.linear import literal
 from saem.ops.random_bits import random_split
 from saem.random.basic import standard, two_keys
 from saem.random.continuous import to_rank_of
@@ -35,7 +36,6 @@ from saem.random.keys import (
     generator,
     joined_shape,
     key_impl,
-    number,
     placed,
     takes_any_key,
     used,
@@ -170,7 +170,7 @@ def waited_binomial(key: Any, n: Any, log_miss: Any) -> Any:
 
 def stirling_remainder(k: Any) -> Any:
     """Return what Stirling's formula lacks of log k!."""
-    low = lax.clamp(number(0, aval_of(k).dtype), k, number(9, aval_of(k).dtype))
+    low = lax.clamp(literal(0, aval_of(k).dtype), k, literal(9, aval_of(k).dtype))
     square = (low + 1) * (low + 1)
     series = (1 / 12 - (1 / 360 - 1 / 1260 / square) / square) / (low + 1)
     table = np.asarray(STIRLING_REST, aval_of(k).dtype)

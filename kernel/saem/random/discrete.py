@@ -18,19 +18,12 @@ from saem import lax
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
 from saem.core.dimensions import is_static, unwrapped
+from saem.ops.linear import literal
 from saem.ops.random_bits import random_bits
 from saem.ops.shape import canonical_axis
 from saem.random.basic import check_mode, standard, two_keys, uniform_integers
 from saem.random.continuous import standard_gumbel, to_rank_of
-from saem.random.keys import (
-    as_dtype,
-    as_shape,
-    joined_shape,
-    number,
-    placed,
-    takes_any_key,
-    used,
-)
+from saem.random.keys import as_dtype, as_shape, joined_shape, placed, takes_any_key, used
 from saem.typing import Array, ArrayLike, DTypeLike, Shape
 
 I32 = np.dtype("int32")
@@ -118,8 +111,8 @@ def first_at_least(sums: Any, wanted: Any) -> Any:
     low = lax.full_like(wanted, 0, np.dtype("uint32"))
     high = lax.full_like(wanted, n, np.dtype("uint32"))
     for _ in range(n.bit_length()):
-        middle = lax.add(low, lax.div(lax.sub(high, low), number(2, "uint32")))
-        inside = lax.min(middle, number(n - 1, "uint32"))
+        middle = lax.add(low, lax.div(lax.sub(high, low), literal(2, "uint32")))
+        inside = lax.min(middle, literal(n - 1, "uint32"))
         reached = lax.le(wanted, take(sums, inside, 0))
         low, high = lax.select_n(reached, middle, low), lax.select_n(reached, high, middle)
     return lax.convert_element_type(high, I32)
@@ -129,7 +122,7 @@ def first_at_least(sums: Any, wanted: Any) -> Any:
 def _choice(key, n, shape, replace, axis, mode, a, p):
     draws = math.prod(shape)
     if p is None and replace:
-        zero, end = (number(v, dtypes.default_dtype(int)) for v in (0, n))
+        zero, end = (literal(v, dtypes.default_dtype(int)) for v in (0, n))
         places = uniform_integers(key, shape, dtypes.default_dtype(int), zero, end)
     elif p is None:
         order = shuffled(key, lax.iota(dtypes.default_dtype(int), n), 0)
@@ -138,7 +131,7 @@ def _choice(key, n, shape, replace, axis, mode, a, p):
         sums = lax.cumsum(p)
         total = lax.squeeze(lax.slice(sums, (n - 1,), (n,)), (0,))
         even = standard(key, shape, aval_of(sums).dtype)
-        wanted = lax.mul(total, lax.sub(number(1, aval_of(even).dtype), even))
+        wanted = lax.mul(total, lax.sub(literal(1, aval_of(even).dtype), even))
         places = first_at_least(sums, wanted)
     else:
         noise = standard_gumbel(key, (n,), aval_of(p).dtype, mode)
@@ -306,10 +299,10 @@ def _shapes_joined(logits: Any, axis: int, shape: Shape | None, replace: bool
 def _geometric(key, shape, dtype, p):
     part = aval_of(p).dtype
     even = standard(key, shape, part)
-    even = lax.select_n(lax.eq(even, number(0, part)), even, lax.full_like(even, 1))
+    even = lax.select_n(lax.eq(even, literal(0, part)), even, lax.full_like(even, 1))
     tail = to_rank_of(lax.log1p(lax.neg(p)), shape, part)
     trials = lax.floor(lax.div(lax.log(even), tail))
-    return lax.convert_element_type(lax.add(trials, number(1, part)), dtype)
+    return lax.convert_element_type(lax.add(trials, literal(1, part)), dtype)
 
 
 def geometric(key: ArrayLike, p: ArrayLike, shape: Shape | None = None,

@@ -32,20 +32,11 @@ from saem.derivatives.stop_gradient import stop_gradient
 from saem.jit.call import JitCall
 from saem.ops import sharding_rules
 from saem.ops.keys import THREEFRY
-from saem.ops.linear import stacked
+from saem.ops.linear import literal, stacked
 from saem.ops.random_bits import random_split
 from saem.random.basic import signs, standard, two_keys
 from saem.random.continuous import least_normal, standard_exponential, standard_normal, to_rank_of
-from saem.random.keys import (
-    as_shape,
-    drawn,
-    float_dtype,
-    joined_shape,
-    number,
-    placed,
-    takes_any_key,
-    used,
-)
+from saem.random.keys import as_shape, drawn, float_dtype, joined_shape, placed, takes_any_key, used
 from saem.transform.mapping import vmap
 from saem.transform.staging import trace_flat
 from saem.typing import Array, ArrayLike, DTypeLike, Shape
@@ -66,8 +57,8 @@ def one_gamma(key: Any, alpha: Any, log_space: bool) -> Any:
     Below 1 a variate of alpha + 1 is made, and made smaller by a power of a uniform number.
     """
     dtype = aval_of(alpha).dtype
-    third = number(1 / 3, dtype)
-    large = lax.ge(alpha, number(1, dtype))
+    third = literal(1 / 3, dtype)
+    large = lax.ge(alpha, literal(1, dtype))
     d = lax.select(large, alpha, alpha + 1) - third
     c = third / lax.sqrt(d)
     key, last = two_keys(key)
@@ -84,11 +75,11 @@ def one_gamma(key: Any, alpha: Any, log_space: bool) -> Any:
 
     def attempt(state: Any) -> Any:
         key, first, second = keys_of(state[0], 3)
-        start = (first, number(0, dtype), number(-1, dtype))
+        start = (first, literal(0, dtype), literal(-1, dtype))
         _, x, v = lax.while_loop(lambda s: s[2] <= 0, propose, start)
         return key, x * x, v * v * v, standard(second, (), dtype)
 
-    start = (key, number(0, dtype), number(1, dtype), number(2, dtype))
+    start = (key, literal(0, dtype), literal(1, dtype), literal(2, dtype))
     cube = lax.while_loop(refused, attempt, start)[2]
     if log_space:
         shrink = lax.neg(standard_exponential(last, (), dtype))
@@ -238,7 +229,7 @@ def _dirichlet(key, shape, dtype, alpha):
     def whole(x: Any) -> Any:
         return lax.broadcast_in_dim(x, (*shape[:-1], 1), tuple(range(last)))
 
-    most = lax.max(number(-np.inf, dtype), lax.reduce_max(logs, (last,)))
+    most = lax.max(literal(-np.inf, dtype), lax.reduce_max(logs, (last,)))
     parts = lax.exp(logs - stop_gradient(whole(most)))
     return parts / whole(lax.reduce_sum(parts, (last,)))
 
@@ -268,8 +259,8 @@ def dirichlet(key: ArrayLike, alpha: ArrayLike, shape: Shape | None = None,
 
 def chisquares(key: Any, shape: tuple[int, ...], dtype: Any, df: Any) -> Any:
     """Return chi-square variates, of typed ``key``."""
-    half = lax.convert_element_type(df, dtype) / number(2, dtype)
-    return lax.exp(gammas(key, shape, dtype, True, half)) * number(2, dtype)
+    half = lax.convert_element_type(df, dtype) / literal(2, dtype)
+    return lax.exp(gammas(key, shape, dtype, True, half)) * literal(2, dtype)
 
 
 _chisquare = takes_any_key(2, called="chisquare")(chisquares)
@@ -289,7 +280,7 @@ def chisquare(key: ArrayLike, df: ArrayLike, shape: Shape | None = None,
 def _t(key, shape, dtype, df):
     first, second = two_keys(key)
     normal = standard_normal(first, shape, dtype)
-    half = lax.convert_element_type(df, dtype) / number(2, dtype)
+    half = lax.convert_element_type(df, dtype) / literal(2, dtype)
     spread = gammas(second, shape, dtype, False, half)
     return normal * lax.sqrt(to_rank_of(half, shape, dtype) / spread)
 

@@ -560,8 +560,3 @@ def drawn(fun: Callable, sampler: Callable, key: Any, shape: Any, dtype: Any, ou
         shape = as_shape(shape)
     used(key)
     return sampler(key, shape, dtype, *parameters)
-
-
-def number(value: Any, dtype: Any) -> Any:
-    """Return a Python number as a scalar of ``dtype``."""
-    return np.asarray(value, dtype)[()]

@@ -31,7 +31,7 @@ from saem.jit.jitted import make_jit
 from saem.ops.arithmetic import add
 from saem.ops.compare import lt
 from saem.ops.convert import convert, convert_element_type, copy
-from saem.ops.linear import broadcast_in_dim
+from saem.ops.linear import broadcast_in_dim, literal
 from saem.ops.select import clamp, select_n
 from saem.refs.operations import AddUpdate, EmptyRef, FreeRef, Freeze, Get, NewRef, OnPart, Swap
 from saem.transform.staging import StagingTrace
@@ -466,7 +466,7 @@ def as_value(x: Any) -> Any:
             f"Argument '{x}' of type '{type(x)}' is not a valid JAX type",
             advice="Convert it with jnp.asarray.") from None
     if isinstance(x, (bool, int, float, complex)):
-        return np.asarray(x, aval.dtype)[()]
+        return literal(x, aval.dtype)
     return x
 
 
@@ -479,7 +479,7 @@ def fitting(x: Any, ref: AbstractRef) -> Any:
     if dtypes.scalar_kind(aval.dtype) != dtypes.scalar_kind(ref.dtype):
         return value
     if isinstance(x, (bool, int, float, complex)):
-        return np.asarray(x, ref.dtype)[()]
+        return literal(x, ref.dtype)
     return convert(value, ref.dtype)
 
 

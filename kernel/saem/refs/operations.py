@@ -43,6 +43,7 @@ from saem.ops.linear import (
     BroadcastInDim,
     broadcast_in_dim,
     broadcast_new_dim,
+    literal,
     moveaxis,
     permute,
     stacked,
@@ -113,7 +114,7 @@ class NewRef(OnRef):
         (x,) = args
         aval = aval_of(x)
         if self.zeros and aval.shape:
-            zero = np.zeros((), aval.dtype)[()]
+            zero = literal(0, aval.dtype)
             x = trace.emit(BroadcastInDim(aval.shape), [zero])
         return trace.emit(self, [x])
 

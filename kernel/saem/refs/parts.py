@@ -25,7 +25,7 @@ from saem.ops.compare import lt
 from saem.ops.convert import convert_element_type
 from saem.ops.dynamic_slicing import dynamic_slice, dynamic_update_slice
 from saem.ops.gather import gather
-from saem.ops.linear import broadcast_in_dim
+from saem.ops.linear import broadcast_in_dim, literal
 from saem.ops.scatter import scatter, scatter_add
 from saem.ops.select import select_n
 from saem.ops.shape import concatenate, reshape
@@ -158,7 +158,7 @@ def _write_spans(x: Any, indexer: Indexer, value: Any) -> Any:
     # With gaps: the new elements are spread out, and a mask marks where they are.
     config = [(s.start, dim - s.start - (s.size - 1) * s.stride - 1 if s.size else dim - s.start,
                s.stride - 1) for s, dim in zip(spans, indexer.shape)]
-    zero = np.zeros((), aval_of(x).dtype)[()]
+    zero = literal(0, aval_of(x).dtype)
     mask = np.zeros(indexer.shape, bool)
     mask[tuple(np.s_[s.start: s.start + s.size * s.stride: s.stride] for s in spans)] = True
     return select_n(mask, x, pad(value, zero, config))

@@ -26,6 +26,7 @@ from saem.numpy.joining import concatenate
 from saem.numpy.manipulation import moveaxis
 from saem.numpy.promote import promote_dtypes_inexact, with_rank
 from saem.numpy.rearranging import flip
+from saem.ops.linear import literal
 from saem.ops.numbers import complex as complex_
 from saem.ops.shape import canonical_axis
 from saem.ops.slicing import pad, slice_in_dim
@@ -59,7 +60,7 @@ def _resized(x: Any, axis: int, n: int) -> Any:
     if have > n:
         return slice_in_dim(x, 0, n, axis=axis)
     more = [(0, n - have if i == axis else 0, 0) for i in range(x.ndim)]
-    return pad(x, aval_of(x).dtype.type(0), more) if have < n else x
+    return pad(x, literal(0, aval_of(x).dtype), more) if have < n else x
 
 
 def _scales(n: int, x: Any) -> Any:

@@ -162,8 +162,7 @@ def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Any:
     """
     kind = fft_type_of(fft_type)
     dtype = aval_of(x).dtype
-    wide = dtypes.canonicalize(np.dtype("float64"))
-    real = wide if dtype.itemsize == 8 else np.dtype(np.float32)
+    real = np.dtype("float64" if dtype.itemsize == 8 and dtypes.allows_64_bits() else "float32")
     if kind is FftType.RFFT:
         if dtypes.is_complex(dtype):
             raise errors.explained(

@@ -28,7 +28,7 @@ from saem.core.trace import bind
 from saem.ops import sharding_rules
 from saem.ops.compare import Ge, Le
 from saem.ops.families import is_number
-from saem.ops.linear import stacked, zeros_of
+from saem.ops.linear import literal, stacked, zeros_of
 from saem.ops.reduce import better_and_equal, highest, lowest
 from saem.ops.slicing import pad
 from saem.ops.slicing import slice as slice_
@@ -196,7 +196,7 @@ class ReduceWindowSum(WindowFold):
             before = reach - low
             after = reach + stretched(n, base) - before - stretched(count, step)
             edges.append((before, after, step - 1))
-        spread = pad(ct, np.zeros((), aval_of(ct).dtype)[()], edges)
+        spread = pad(ct, literal(0, aval_of(ct).dtype), edges)
         none = ((0, 0),) * aval.ndim
         ones = (1,) * aval.ndim
         return [bind(ReduceWindowSum(self.window_dimensions, self.base_dilation, none, ones,

@@ -17,7 +17,7 @@ import numpy as np
 
 from saem.core import dtypes, errors, tree
 from saem.core.arguments import check_callable, documented, positions, wraps
-from saem.core.avals import ShapedArray, aval_of
+from saem.core.avals import ShapedArray, aval_of, kept
 from saem.core.dimensions import is_static
 from saem.core.frames import boundary
 from saem.core.naming import called
@@ -46,7 +46,8 @@ def _basis(avals: Sequence[ShapedArray]) -> list[Any]:
 def _ones_at(total: int, size: int, start: int, aval: ShapedArray) -> Any:
     """Return ``total`` arrays of ``aval``: the one at ``start`` + i has a one as element i."""
     if is_static((total, size)):
-        return np.eye(total, size, -start, dtype=aval.dtype).reshape(total, *aval.shape)
+        eye = np.eye(total, size, -start, dtype=aval.dtype)
+        return kept(eye.reshape(total, *aval.shape))
     rows, columns = (broadcasted_iota(np.dtype("int32"), (total, size), d) for d in (0, 1))
     if start != 0:
         columns = add(columns, broadcast_in_dim(convert(start, np.dtype("int32")), (total, size)))

@@ -14,8 +14,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from saem.core.avals import ShapedArray
 from saem.core.dtypes import ExtendedDType
 from saem.core.jaxpr import (
@@ -30,7 +28,7 @@ from saem.core.jaxpr import (
     split_list,
 )
 from saem.core.refs import AccumEffect, WriteEffect
-from saem.ops.linear import BroadcastInDim, add_any_p, zeros_of
+from saem.ops.linear import BroadcastInDim, add_any_p, literal, zeros_of
 from saem.transform.linearize import partial_eval_jaxpr
 from saem.transform.staging import dead_code_free, trace_flat
 
@@ -70,7 +68,7 @@ def zeros_atom(aval: ShapedArray, eqns: list[Eqn]) -> Atom:
         program = trace_flat(lambda: [zeros_of(aval)], [], name="zeros")
         eqns += program.eqns
         return program.jaxpr.outvars[0]
-    zero = np.zeros((), aval.dtype)[()]
+    zero = literal(0, aval.dtype)
     scalar = Literal(zero.item() if aval.weak_type else zero,
                      ShapedArray((), aval.dtype, aval.weak_type))
     return _append(BroadcastInDim(aval.shape), scalar, aval, eqns) if aval.shape else scalar

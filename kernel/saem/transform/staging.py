@@ -21,7 +21,7 @@ from saem._jaxlib import ArrayImpl
 from saem.compile import lowering
 from saem.compile.dispatch import put
 from saem.core import axes, config, errors, source
-from saem.core.avals import Seen, ShapedArray, aval_functions, aval_of
+from saem.core.avals import Kept, Seen, ShapedArray, aval_functions, aval_of
 from saem.core.events import FunctionRef, TraceBegin, TraceEnd, bus
 from saem.core.hi_types import is_high, is_mutable
 from saem.core.infer import infer
@@ -76,6 +76,8 @@ class Recorder(Trace):
             aval = aval_of(x)
             value = np.asarray(x, aval.dtype)[()]
             return Literal(value.item() if aval.weak_type else value, aval)
+        if kind is Kept and not x.shape:
+            return Literal(x, aval_of(x))
         var = self.constvars.get(id(x))
         if var is None:
             if isinstance(x, Tracer):

@@ -37,7 +37,7 @@ from saem.experimental.checkify.checks import (
 from saem.ops.compare import bitwise_or, eq, gt, lt, ne
 from saem.ops.convert import convert_element_type
 from saem.ops.dynamic_slicing import dynamic_index_in_dim
-from saem.ops.linear import broadcast_in_dim, number_like
+from saem.ops.linear import broadcast_in_dim, literal, number_like
 from saem.ops.numbers import rem
 from saem.ops.reduce import argmax, reduce_or
 from saem.ops.shape import concatenate, reshape
@@ -123,7 +123,7 @@ def numbers_in(numbers: Sequence[int], like: Any) -> Any:
     """Return ``numbers`` as a row of the type of ``like``, stretched to its rows."""
     dtype = aval_of(like).dtype
     most = np.iinfo(dtype).max
-    row = [broadcast_in_dim(np.asarray(min(n, most), dtype)[()], (1, 1), ()) for n in numbers]
+    row = [broadcast_in_dim(literal(min(n, most), dtype), (1, 1), ()) for n in numbers]
     return broadcast_in_dim(concatenate(row, 1), aval_of(like).shape, (0, 1))
 
 

@@ -31,6 +31,7 @@ from saem.numpy.manipulation import broadcast_to, reshape, transpose
 from saem.numpy.products import matmul as matmul_any
 from saem.numpy.promote import broadcast_shapes
 from saem.numpy.searching import where
+from saem.ops.linear import literal
 from saem.ops.shape import expand_dims, squeeze
 from saem.typing import Array, ArrayLike
 
@@ -196,11 +197,11 @@ def _lstsq(a: Any, b: Any, rcond: float | None) -> tuple[Any, Any, Any, Any]:
     cut = eps * max(m, n) if rcond is None else eps if rcond < 0 else rcond
     u, s, vh = svd(a, full_matrices=False)
     if min(m, n):
-        kept = (s > 0) & (s >= real.type(cut) * s[0])
+        kept = (s > 0) & (s >= literal(cut, real) * s[0])
     else:
         kept = s > 0
     rank = kept.sum()
-    inverse = where(kept, 1 / where(kept, s, real.type(1)), real.type(0)).astype(dtype)
+    inverse = where(kept, 1 / where(kept, s, literal(1, real)), literal(0, real)).astype(dtype)
     x = matmul(adjoint(vh), inverse[:, None] * matmul(adjoint(u), columns))
     left = columns - matmul(a, x)
     residuals = (left.real ** 2 + left.imag ** 2 if dtypes.is_complex(dtype) else left ** 2).sum(0)
@@ -245,7 +246,7 @@ def _pseudo_inverse(a: Any, rtol: Any, hermitian: bool) -> Any:
     real = s.dtype
     rtol = array_argument("pinv", rtol).astype(real)
     cut = (rtol[..., None] if rtol.ndim else rtol) * s[..., :1]
-    s = where(s > cut, s, real.type(np.inf)).astype(a.dtype)
+    s = where(s > cut, s, literal(np.inf, real)).astype(a.dtype)
     return matmul(adjoint(vh), adjoint(u) / s[..., None])
 
 

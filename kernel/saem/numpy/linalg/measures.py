@@ -32,6 +32,7 @@ from saem.numpy.linalg.equations import inv
 from saem.numpy.manipulation import expand_dims as expand
 from saem.numpy.manipulation import moveaxis
 from saem.numpy.searching import where
+from saem.ops.linear import literal
 from saem.ops.maths import log, sqrt
 from saem.ops.numbers import abs as absolute
 from saem.ops.shape import broadcasted_iota, canonical_axis
@@ -280,7 +281,7 @@ def _of_diagonal(d: Any, sign: Any) -> tuple[Any, Any]:
     phases = d / where(size == 0, 1, size).astype(d.dtype)
     sign = sign * reductions.prod(phases, axis=-1)
     real = size.dtype.type
-    return (where(zero, d.dtype.type(0), sign),
+    return (where(zero, literal(0, d.dtype), sign),
             where(zero, real(-np.inf), reductions.sum(log(where(size == 0, 1, size)), axis=-1)))
 
 
@@ -383,7 +384,7 @@ def cond(x: ArrayLike, p: ArrayLike | None = None) -> Any:
     r = norm(x, ord=p, axis=(-2, -1)) * norm(inv(x), ord=p, axis=(-2, -1))
     # Where it is NaN without a NaN in the matrix, the matrix is singular.
     known = ~(x != x).any((-2, -1))
-    return where((r != r) & known, r.dtype.type(np.inf), r)
+    return where((r != r) & known, literal(np.inf, r.dtype), r)
 
 
 def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Array:

@@ -436,7 +436,8 @@ def _bisected(d: Any, e: Any, tol: Any, places: tuple[int, int]) -> Any:
 
         first = not_zero(d[0] - x)
         state = first, (first < 0).astype(np.int32)
-        return scan(pivot, state, (d[1:], squares))[0][1]
+        # Without jit a scan of no rows has no type.
+        return scan(pivot, state, (d[1:], squares))[0][1] if squares.size else state[1]
 
     def halve(_: int, state: Any) -> Any:
         low, high = state

@@ -31,6 +31,7 @@ from saem.numpy.reductions import min as least
 from saem.numpy.reductions import sum as total
 from saem.numpy.searching import where
 from saem.numpy.transcendental import log2
+from saem.ops.linear import literal
 from saem.ops.maths import exp2, sqrt
 from saem.ops.reshard import reshard_like
 from saem.scipy.linalg.equations import as_matrices, inexact, refuse
@@ -72,7 +73,7 @@ def _expm(A: Any, upper_triangular: bool, max_squarings: int) -> Any:
                                advice="Convert A to float32 or float64 first.")
     degree, bound = DEGREES[real.name]
     norm = greatest(total(abs(A), axis=-2), axis=-1)
-    needed = log2(where(norm > 0, norm, 1) / real.type(bound))
+    needed = log2(where(norm > 0, norm, 1) / literal(bound, real))
     halvings = where(needed > 0, ceil(needed), 0)
     scaled = A / exp2(halvings)[..., None, None].astype(A.dtype)
     even, odd = _pade(scaled, degree)
@@ -212,4 +213,4 @@ def funm(A: ArrayLike, func: Callable, disp: bool = True) -> Array | tuple[Array
     norm = greatest(total(abs(triu(t, 1)), axis=0), initial=0)
     error = eps / where(gap == 0, eps, gap) * norm
     error = where(error > 1, 1, where(error < eps, eps, error)).astype(real)
-    return out, where(isfinite(out).all(), error, real.type(np.inf))
+    return out, where(isfinite(out).all(), error, literal(np.inf, real))

@@ -20,11 +20,12 @@ from saem.core import dtypes, errors
 from saem.core.avals import aval_of
 from saem.jit.library import library_function
 from saem.numpy.axes import array_argument
-from saem.numpy.creation import asarray, zeros
+from saem.numpy.creation import asarray, zeros, zeros_like
 from saem.numpy.joining import concatenate
 from saem.numpy.promote import broadcast_together, if_else, promote_dtypes
 from saem.numpy.rearranging import flip
 from saem.numpy.reductions import strong
+from saem.ops.linear import literal
 from saem.ops.slicing import pad
 from saem.typing import Array, ArrayLike, DTypeLike
 
@@ -41,7 +42,7 @@ def _vectors(name: str, *args: Any) -> list[Any]:
 
 
 def _zero(x: Any) -> Array:
-    return zeros((), x.dtype)
+    return zeros_like(x, shape=())
 
 
 def _joined(first: Any, second: Any, axis: int) -> Array:
@@ -70,7 +71,7 @@ def block_diag(*arrs: Any) -> Array:
     rows, before = [], 0
     for x in blocks:
         after = columns - before - x.shape[1]
-        zero = aval_of(x).dtype.type(0)
+        zero = literal(0, aval_of(x).dtype)
         rows.append(pad(x, zero, ((0, 0, 0), (before, after, 0))))
         before += x.shape[1]
     return concatenate(rows, axis=0)

@@ -136,7 +136,7 @@ def _expn(n: Array, x: Array) -> Array:
     def step(k, state):
         # Terms (-x)^k / ((k - n + 1) k!); the one with k = n - 1 has a logarithm instead.
         term, total, harmonic = state
-        whole = k.astype(x.dtype)
+        whole = jnp.asarray(k, x.dtype)
         gap = whole - order + 1
         at = gap == 0
         plain = -term / jnp.where(at, 1, gap)

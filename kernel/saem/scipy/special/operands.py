@@ -25,6 +25,7 @@ from saem.custom_derivatives import custom_jvp
 from saem.jit.library import library_function
 from saem.numpy.axes import array_argument, as_array
 from saem.numpy.promote import promote_args_inexact
+from saem.ops.linear import literal
 from saem.transform.derivatives import jvp
 from saem.typing import Array
 
@@ -132,5 +133,5 @@ def horner(coefficients: Any, x: Array) -> Array:
     dtype = aval_of(x).dtype
     total = lax.full_like(x, float(coefficients[0]))
     for c in coefficients[1:]:
-        total = total * x + np.asarray(float(c), dtype)[()]
+        total = total * x + literal(float(c), dtype)
     return total
