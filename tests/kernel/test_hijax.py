@@ -511,6 +511,107 @@ def test_refusals_of_values_that_are_no_arrays(jax_oracle, case):
     assert HIGH_ERRORS[case] in str(refused.value)
 
 
+# A matrix of int8 with a scale for each row, mapped along an axis that only its type knows.
+SCALED = '''
+import dataclasses
+from jax.experimental.hijax import HiType, VJPHiPrimitive, register_hitype
+S = jax.core.ShapedArray
+INT8, F32 = jnp.dtype("int8"), jnp.dtype("float32")
+x = jnp.arange(6.0).reshape(2, 3)
+asked = []
+
+@dataclasses.dataclass(frozen=True)
+class Scaled:
+    numbers: object
+    scale: object
+
+@dataclasses.dataclass(frozen=True)
+class ScaledType(HiType):
+    shape: tuple
+    def lo_ty(self):
+        return [S(self.shape, INT8), S(self.shape[:-1], F32)]
+    def lower_val(self, value):
+        return [value.numbers, value.scale]
+    def raise_val(self, numbers, scale):
+        return Scaled(numbers, scale)
+    def dec_rank(self, size, spec):
+        asked.append((size, spec))
+        return ScaledType(self.shape[1:])
+    def inc_rank(self, size, spec):
+        return ScaledType((size, *self.shape))
+
+register_hitype(Scaled, lambda value: ScaledType(value.numbers.shape))
+
+class Rule(VJPHiPrimitive):
+    def __init__(self, aval, out):
+        self.in_avals, self.out_aval, self.params = (aval,), out, {}
+        super().__init__()
+    def batch(self, axis_data, args, dims):
+        asked.append(dims)
+        return self.mapped(*args)
+
+class Scale(Rule):
+    def expand(self, x):
+        scale = jnp.max(jnp.abs(x), -1) / 127
+        return Scaled(jnp.round(x / scale[..., None]).astype(INT8), scale)
+    def mapped(self, x):
+        return scaled(x), "rows"
+
+class Unscale(Rule):
+    def expand(self, value):
+        return value.numbers * value.scale[..., None]
+    def mapped(self, value):
+        return unscaled(value), 0
+
+def scaled(x):
+    return Scale(jax.typeof(x), ScaledType(x.shape))(x)
+
+def unscaled(value):
+    ty = jax.typeof(value)
+    return Unscale(ty, S(ty.shape, F32))(value)
+'''
+MAPPED = [
+    "jax.vmap(lambda r: unscaled(scaled(r)))(x)",
+    "jax.jit(jax.vmap(lambda r: unscaled(scaled(r))))(x)",
+    "jax.vmap(lambda r: unscaled(scaled(r)) + unscaled(scaled(2 * r)))(x)",
+    "jax.vmap(lambda r: unscaled(scaled(r)), in_axes=1, out_axes=1)(x.T)",
+    "str([jax.vmap(lambda r: (asked.append(jax.typeof(scaled(r))), r)[1])(x), asked])",
+]
+
+
+@pytest.mark.parametrize("case", MAPPED)
+def test_a_type_may_say_along_what_its_values_are_mapped(jax_oracle, case):
+    here: dict = {}
+    code = f"{SCALED}\nresult = [{case}, [str(a) for a in asked]]"
+    exec("import saem as jax, saem.numpy as jnp\n"
+         + code.replace("jax.experimental", "saem.experimental"), here)
+    theirs = jax_oracle.run(code).value
+    assert here["result"][1] == theirs[1]
+    assert theirs[1]
+    if isinstance(theirs[0], str):
+        assert here["result"][0] == theirs[0]
+    else:
+        np.testing.assert_array_equal(here["result"][0], theirs[0])
+
+
+def test_a_value_batched_along_what_its_type_says_goes_into_jit():
+    here: dict = {}
+    exec("import saem as jax, saem.numpy as jnp\n"
+         + SCALED.replace("jax.experimental", "saem.experimental"), here)
+    through = eval("jax.vmap(lambda r: jax.jit(unscaled)(scaled(r)))(x)", here)
+    np.testing.assert_array_equal(through, eval("unscaled(scaled(x))", here))
+
+
+@pytest.mark.parametrize("case", [
+    "jax.vmap(scaled)(x)", "jax.vmap(lambda r: unscaled(jax.jit(scaled)(r)))(x)"])
+def test_a_value_batched_along_what_its_type_says_stays_inside(case):
+    here: dict = {}
+    exec("import saem as jax, saem.numpy as jnp\n"
+         + SCALED.replace("jax.experimental", "saem.experimental"), here)
+    with pytest.raises(ValueError, match="is batched along 'rows', and is needed along axis 0"):
+        eval(case, here)
+
+
 def test_what_is_not_offered_is_refused():
     p, loop_of = ON_TYPES["p"], lambda f: lax.scan(f, 0.0, jnp.ones(3))
     with pytest.raises(NotImplementedError, match="must implement `leading_axis_spec`"):

@@ -90,11 +90,16 @@ class AbstractHigh(ShapedArray):
         ty = self.ty.to_tangent_aval()
         return as_aval(ty) if self.began is None else AbstractHigh(ty, self.began.to_tangent_qdd())
 
-    def stacked(self, size: int) -> ShapedArray:
-        return as_aval(self.ty.inc_rank(size, self.ty.leading_axis_spec()))
+    def stacked(self, size: int, axis: Any = None) -> ShapedArray:
+        """Return the type of ``size`` values along ``axis``, what the type calls the leading one.
+        """
+        axis = self.ty.leading_axis_spec() if axis is None else axis
+        return as_aval(self.ty.inc_rank(size, axis))
 
-    def row(self, size: int) -> ShapedArray:
-        return as_aval(self.ty.dec_rank(size, self.ty.leading_axis_spec()))
+    def row(self, size: int, axis: Any = None) -> ShapedArray:
+        """Return the type of one of ``size`` values along ``axis``."""
+        axis = self.ty.leading_axis_spec() if axis is None else axis
+        return as_aval(self.ty.dec_rank(size, axis))
 
     def str_short(self, short_dtypes: bool = False) -> str:
         return self.ty.str_short(short_dtypes)

@@ -15,6 +15,7 @@ from typing import Any
 from saem.core import axes, config
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.axes import Axis
+from saem.core.hi_types import is_high
 from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr, once_per_program
 from saem.core.leaks import check_leaks
 from saem.core.primitive import Primitive
@@ -35,10 +36,11 @@ class BatchTracer(Tracer):
         self.val = val
         self.dim = dim
         aval = aval_of(val)
-        shape = aval.shape[:dim] + aval.shape[dim + 1:]
-        self.aval = (ShapedArray(shape, aval.dtype, aval.weak_type) if aval.placement is None
-                     and type(aval) is ShapedArray
-                     else without_axis(aval, dim))
+        if aval.placement is None and type(aval) is ShapedArray:
+            shape = aval.shape[:dim] + aval.shape[dim + 1:]
+            self.aval = ShapedArray(shape, aval.dtype, aval.weak_type)
+        else:
+            self.aval = aval.row(trace.size, dim) if is_high(aval) else without_axis(aval, dim)
 
     def __repr__(self) -> str:
         return f"VmapTracer(aval={self.aval}, batched={aval_of(self.val)})"
@@ -135,9 +137,23 @@ def vmap_flat(fun: Callable[..., Sequence[Any]], size: int, xs: Sequence[Any],
     return [x for x, _ in pairs], [d for _, d in pairs]
 
 
+def moved(x: Any, dim: int, target: int) -> Any:
+    """Return the stack ``x`` with its batch axis, which is ``dim``, at ``target``.
+
+    Raises: ValueError for a value of a type that a program defines, whose axes it alone knows.
+    """
+    aval = aval_of(x)
+    if is_high(aval):
+        raise ValueError(
+            f"vmap: a value of type {aval} is batched along {dim!r}, and is needed along axis "
+            f"{target}. Inside a mapped function such a value can be handed to primitives that "
+            "have a rule for it. Make an array of it before jit, or before it is returned.")
+    return moveaxis(x, dim, target)
+
+
 def fronted(xs: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
     """Return ``xs`` with the batch axis of each stack among them in front."""
-    return [x if not d else moveaxis(x, d, 0) for x, d in zip(xs, dims)]
+    return [x if not d else moved(x, d, 0) for x, d in zip(xs, dims)]
 
 
 def match_dim(x: Any, dim: int | None, target: int, size: int, axis: Axis | None = None) -> Any:
@@ -150,7 +166,7 @@ def match_dim(x: Any, dim: int | None, target: int, size: int, axis: Axis | None
         axis = axis or axes.batching()
         return broadcast_new_dim(x, size, target if target >= 0 else target + ndim + 1,
                                  None if axis is None else axis.sharding)
-    return moveaxis(x, dim, target)
+    return x if dim == target else moved(x, dim, target)
 
 
 def batch_jaxpr(closed: ClosedJaxpr, size: int, batched: tuple[bool, ...],
@@ -180,7 +196,8 @@ def stacked_program(closed: ClosedJaxpr, size: int, dims: tuple[int | None, ...]
 
     sharding = None if axis is None else axis.sharding
     entry = None if sharding is None else sharding.spec.partitions[0]
-    avals = [aval if d is None else with_axis(aval, size, sharding, entry, d)
+    avals = [aval if d is None else aval.stacked(size, d) if is_high(aval)
+             else with_axis(aval, size, sharding, entry, d)
              for aval, d in zip(closed.in_avals, dims)]
     program = trace_flat(mapped, avals, name="vmap", debug_name=closed.jaxpr.debug_name)
     return program, out_batched
