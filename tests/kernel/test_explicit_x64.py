@@ -147,6 +147,18 @@ def test_constants_keep_all_their_digits():
 @pytest.mark.parametrize("ask", [
     lambda: jax.random.normal(jax.random.key(1), (4,), "float64"),
     lambda: jax.random.randint(jax.random.key(0), (3,), 0, 9, "int64"),
+    lambda: jax.scipy.special.betainc(*jnp.array([[0.3], [5.0], [0.2]], "float64")),
+    lambda: jax.scipy.special.gammainc(*jnp.array([[0.3, 4.0], [5.0, 2.0]], "float64")),
+    lambda: jax.scipy.special.i0e(jnp.array([0.3, 5.0], "float64")),
+    lambda: jax.scipy.special.expi(jnp.array([0.3, 5.0], "float64")),
+    lambda: jnp.frexp(jnp.array([0.3, 5.0], "float64"))[0],
+    lambda: jax.grad(lambda x: jnp.fft.rfft(x).real.sum())(jnp.array([0.3, 5.0], "float64")),
+    lambda: jax.grad(lambda x: jnp.fft.irfft(x).sum())(jnp.array([0.3, 5.0], "complex128")).real,
+    lambda: jax.grad(jnp.prod)(jnp.array([0.3, 5.0], "float64")),
+    lambda: jax.grad(lambda x: jax.scipy.special.gammainc(x, 2 * x).sum())(
+        jnp.array([0.3, 5.0], "float64")),
+    lambda: jax.random.binomial(jax.random.key(0), jnp.array([9.0, 99.0], "float64"),
+                                jnp.array([0.5, 0.25], "float64"), dtype="float64"),
     lambda: jnp.argmax(jnp.array([1., 3., 2.], "float64")).astype("int64"),
     lambda: jax.nn.initializers.normal(dtype="float64")(jax.random.key(0), (2, 2)),
     lambda: lax.scan(lambda c, x: (c + x, c), 0., jnp.array([0.1, 0.2], "float64"))[0],

@@ -512,11 +512,8 @@ def test_refusals_of_values_that_are_no_arrays(jax_oracle, case):
 
 
 # A matrix of int8 with a scale for each row, mapped along an axis that only its type knows.
-SCALED = '''
-import dataclasses
-from jax.experimental.hijax import HiType, VJPHiPrimitive, register_hitype
-S = jax.core.ShapedArray
-INT8, F32 = jnp.dtype("int8"), jnp.dtype("float32")
+SCALED = TYPES + '''
+INT8 = jnp.dtype("int8")
 x = jnp.arange(6.0).reshape(2, 3)
 asked = []
 
@@ -581,35 +578,26 @@ MAPPED = [
 
 @pytest.mark.parametrize("case", MAPPED)
 def test_a_type_may_say_along_what_its_values_are_mapped(jax_oracle, case):
-    here: dict = {}
     code = f"{SCALED}\nresult = [{case}, [str(a) for a in asked]]"
-    exec("import saem as jax, saem.numpy as jnp\n"
-         + code.replace("jax.experimental", "saem.experimental"), here)
-    theirs = jax_oracle.run(code).value
-    assert here["result"][1] == theirs[1]
-    assert theirs[1]
-    if isinstance(theirs[0], str):
-        assert here["result"][0] == theirs[0]
+    (mine, asked), (theirs, asked_there) = named(code)["result"], jax_oracle.run(code).value
+    assert asked == asked_there
+    assert asked
+    if isinstance(theirs, str):
+        assert mine == theirs
     else:
-        np.testing.assert_array_equal(here["result"][0], theirs[0])
+        np.testing.assert_array_equal(mine, theirs)
 
 
 def test_a_value_batched_along_what_its_type_says_goes_into_jit():
-    here: dict = {}
-    exec("import saem as jax, saem.numpy as jnp\n"
-         + SCALED.replace("jax.experimental", "saem.experimental"), here)
-    through = eval("jax.vmap(lambda r: jax.jit(unscaled)(scaled(r)))(x)", here)
-    np.testing.assert_array_equal(through, eval("unscaled(scaled(x))", here))
+    through = "jax.vmap(lambda r: jax.jit(unscaled)(scaled(r)))(x)"
+    np.testing.assert_array_equal(*eval(f"[{through}, unscaled(scaled(x))]", named(SCALED)))
 
 
 @pytest.mark.parametrize("case", [
     "jax.vmap(scaled)(x)", "jax.vmap(lambda r: unscaled(jax.jit(scaled)(r)))(x)"])
 def test_a_value_batched_along_what_its_type_says_stays_inside(case):
-    here: dict = {}
-    exec("import saem as jax, saem.numpy as jnp\n"
-         + SCALED.replace("jax.experimental", "saem.experimental"), here)
     with pytest.raises(ValueError, match="is batched along 'rows', and is needed along axis 0"):
-        eval(case, here)
+        eval(case, named(SCALED))
 
 
 def test_what_is_not_offered_is_refused():

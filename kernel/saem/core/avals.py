@@ -616,7 +616,7 @@ class Kept:
         return self.numbers.item()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        return np.asarray(self.numbers, dtype)
+        return np.array(self.numbers, dtype, copy=copy)
 
     def __repr__(self) -> str:
         return repr(self.numbers)

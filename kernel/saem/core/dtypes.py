@@ -268,18 +268,16 @@ def canonicalize(dtype: Any, explicit: bool = False, where: str = "") -> DType:
     return narrow
 
 
-def allows_64_bits() -> bool:
-    """Return whether functions give 64 bits for arrays of 64 bits, as they do by ``enable_x64``."""
-    return enable_x64.value or explicit_x64_dtypes.value == "allow"
+def computed(dtype: DType, weak: bool = False) -> DType:
+    """Return the dtype in which functions compute on operands of ``dtype``.
 
-
-def computed(dtype: DType) -> DType:
-    """Return the dtype in which functions compute on arrays of ``dtype``.
-
-    An array that was made while ``enable_x64`` was on may come to them when it is off.
+    An array of 64 bits may come to them while ``enable_x64`` is off: one that was requested, where
+    that is allowed, or that was made before.  Python numbers, which are weak, have 32 bits then.
     """
     narrow = TO_32_BITS.get(dtype)
-    return dtype if narrow is None or allows_64_bits() else narrow
+    if narrow is None or enable_x64.value or (not weak and explicit_x64_dtypes.value == "allow"):
+        return dtype
+    return narrow
 
 
 def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> DType:

@@ -91,13 +91,12 @@ class AbstractHigh(ShapedArray):
         return as_aval(ty) if self.began is None else AbstractHigh(ty, self.began.to_tangent_qdd())
 
     def stacked(self, size: int, axis: Any = None) -> ShapedArray:
-        """Return the type of ``size`` values along ``axis``, what the type calls the leading one.
-        """
+        """Return the type of ``size`` values along ``axis``, by default that which leads."""
         axis = self.ty.leading_axis_spec() if axis is None else axis
         return as_aval(self.ty.inc_rank(size, axis))
 
     def row(self, size: int, axis: Any = None) -> ShapedArray:
-        """Return the type of one of ``size`` values along ``axis``."""
+        """Return the type of one of ``size`` values along ``axis``, by default that which leads."""
         axis = self.ty.leading_axis_spec() if axis is None else axis
         return as_aval(self.ty.dec_rank(size, axis))
 

@@ -171,9 +171,8 @@ def _no_path(types: tuple[Typed, ...], mode: str) -> Exception:
 
 @functools.cache
 def _canonical_join(a: Typed, b: Typed, x64: bool, explicit_x64: str, mode: str) -> Typed:
-    dtype, weak = _join((a, b), mode)
-    wide = x64 or (explicit_x64 == "allow" and not weak)
-    return (dtype if wide else dtypes.TO_32_BITS.get(dtype, dtype)), weak
+    dtype, weak = _join((a, b), mode)  # under these settings, which are the key
+    return dtypes.computed(dtype, weak), weak
 
 
 def join(a: Typed, b: Typed) -> Typed:
@@ -195,7 +194,7 @@ def lattice_join(*types: Typed) -> Typed:
     if not types:
         raise ValueError("at least one array or dtype is required")
     dtype, weak = _join(types, numpy_dtype_promotion.value)
-    return (dtypes.canonicalize if weak else dtypes.computed)(dtype), weak
+    return dtypes.computed(dtype, weak), weak
 
 
 def no_numbers(name: str = "") -> Exception:

@@ -97,7 +97,7 @@ def _operand_dtype(kind: FftType, a: Any) -> np.dtype:
     if kind is RFFT and dtypes.is_float(dtype):
         return dtype  # the operation refuses narrow ones
     wide = dtype.itemsize >= (16 if dtypes.is_complex(dtype) else 8)
-    real = np.dtype("float64" if wide and dtypes.allows_64_bits() else "float32")
+    real = dtypes.computed(np.dtype("float64")) if wide else np.dtype("float32")
     return real if kind is RFFT else dtypes.complex_dtype(real)
 
 

@@ -242,7 +242,7 @@ def frexp(x: ArrayLike, /) -> tuple[Any, Any]:
             advice="Use the real part.")
     x = convert_value(x, dtype, False)
     integer, mantissa, bias = bits_of(dtype)
-    tiny = compare.lt(numbers.abs(x), dtypes.finfo(dtype).tiny)
+    tiny = compare.lt(numbers.abs(x), literal(dtypes.finfo(dtype).tiny, dtype))
     normal = if_else(tiny, ops.mul(x, like(x, 2.0**mantissa)), x)
     bits = bitcast_convert_type(numbers.abs(normal), integer)
     biased = convert_value(compare.shift_right_logical(bits, literal(mantissa, integer)),

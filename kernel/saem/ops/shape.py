@@ -625,6 +625,13 @@ def full(shape: Sequence[int], fill_value: ArrayLike, dtype: DTypeLike | None = 
     >>> lax.full((2,), 7)
     Array([7, 7], dtype=int32, weak_type=True)
     """
+    if dtype is not None:
+        dtype = dtypes.canonicalize(dtype, explicit=True, where="full")
+    return full_of(shape, fill_value, dtype, sharding)
+
+
+def full_of(shape: Sequence[int], fill_value: ArrayLike, dtype: Any, sharding: Any) -> Array:
+    """Return what ``full`` returns, in ``dtype`` as it is: also of 64 bits where those are off."""
     shape = as_shape(sizes_of(shape))
     aval = aval_of(fill_value)
     if aval.shape:
@@ -638,7 +645,6 @@ def full(shape: Sequence[int], fill_value: ArrayLike, dtype: DTypeLike | None = 
             f"broadcast_in_dim shape must have every element be nonnegative, got {shape}.",
             advice="A size of 0 gives an empty array.")
     if dtype is not None:
-        dtype = dtypes.canonicalize(dtype, explicit=True, where="full")
         if dtype == dtypes.float0:  # the tangents of integers hold no numbers
             return np.zeros(shape, dtype)
         if type(fill_value) is complex and dtypes.scalar_kind(dtype) in ("int", "uint", "float"):
@@ -705,10 +711,6 @@ def full_like(x: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None,
         if isinstance(filled, np.generic):
             return varying_as(full(shape, filled.item()), aval)
     sharding = place_like_that_of(x, shape) if sharding is None else sharding
-    if dtype is not None:
-        dtype = dtypes.canonicalize(dtype, explicit=True, where="full_like")
-    elif aval.dtype in dtypes.TO_32_BITS:
-        fill_value = scalar_as(fill_value, aval.dtype)  # also where 64 bits are off
-    else:
-        dtype = aval.dtype
-    return varying_as(full(shape, fill_value, dtype, sharding=sharding), aval)
+    dtype = aval.dtype if dtype is None else dtypes.canonicalize(dtype, explicit=True,
+                                                                 where="full_like")
+    return varying_as(full_of(shape, fill_value, dtype, sharding), aval)

@@ -19,7 +19,7 @@ import numpy as np
 
 from saem import lax
 from saem.core import dtypes, errors
-from saem.core.avals import aval_of
+from saem.core.avals import aval_of, kept
 from saem.core.dimensions import unwrapped
 from saem.numpy.promote import join_types
 from saem.numpy.selection import clip
@@ -173,7 +173,7 @@ def stirling_remainder(k: Any) -> Any:
     low = lax.clamp(literal(0, aval_of(k).dtype), k, literal(9, aval_of(k).dtype))
     square = (low + 1) * (low + 1)
     series = (1 / 12 - (1 / 360 - 1 / 1260 / square) / square) / (low + 1)
-    table = np.asarray(STIRLING_REST, aval_of(k).dtype)
+    table = kept(np.asarray(STIRLING_REST, aval_of(k).dtype))
     return lax.select(k <= 9, take(table, lax.convert_element_type(low, np.dtype("int32")), 0),
                       series)
 

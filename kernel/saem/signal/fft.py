@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from saem.core import dtypes, errors
-from saem.core.avals import ShapedArray, aval_of
+from saem.core.avals import ShapedArray, aval_of, kept
 from saem.core.dimensions import is_static
 from saem.core.primitive import primitive
 from saem.core.trace import bind
@@ -127,10 +127,10 @@ class Fft(Linear):
         total = math.prod(self.fft_lengths)
         twice = twice.reshape((1,) * (len(x.shape) - 1) + (-1,))
         if kind is FftType.RFFT:
-            half = mul(conj(ct), (total / twice).astype(dtype))
+            half = mul(conj(ct), kept((total / twice).astype(dtype)))
             return [bind(Fft(FftType.IRFFT, self.fft_lengths), half)]
         half = bind(Fft(FftType.RFFT, self.fft_lengths), ct)
-        return [conj(mul(half, (twice / total).astype(dtype)))]
+        return [conj(mul(half, kept((twice / total).astype(dtype))))]
 
     def batch(self, size, xs, dims):
         return bind(self, moveaxis(xs[0], dims[0], 0)), 0
@@ -162,7 +162,8 @@ def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Any:
     """
     kind = fft_type_of(fft_type)
     dtype = aval_of(x).dtype
-    real = np.dtype("float64" if dtype.itemsize == 8 and dtypes.allows_64_bits() else "float32")
+    wide = dtypes.computed(np.dtype("float64"))
+    real = wide if dtype.itemsize == 8 else np.dtype(np.float32)
     if kind is FftType.RFFT:
         if dtypes.is_complex(dtype):
             raise errors.explained(

@@ -25,7 +25,7 @@ from saem.loops.while_loop import while_loop
 from saem.ops import arithmetic, compare, maths, numbers
 from saem.ops.convert import convert
 from saem.ops.families import Nary, stretch
-from saem.ops.linear import broadcast_in_dim
+from saem.ops.linear import broadcast_in_dim, literal
 from saem.ops.reduce import reduce_or
 from saem.ops.select import select_n
 from saem.transform.staging import write_function
@@ -154,7 +154,7 @@ class OnArrays(OnValues):
         return broadcast_in_dim(x, self.shape, (), out_sharding=self.sharding)
 
     def number(self, value: float) -> Value:
-        return Value(self, self.stretch(self.dtype.type(value)))
+        return Value(self, self.stretch(literal(value, self.dtype)))
 
     def loop(self, limit: int, body: Callable, state: Sequence[Value], active: Value
              ) -> list[Value]:
@@ -164,16 +164,16 @@ class OnArrays(OnValues):
         def condition(held: tuple[Any, ...]) -> Any:
             number, active, *_ = held
             some = reduce_or(active, axes) if axes else active
-            return compare.bitwise_and(compare.le(number, self.dtype.type(limit)), some)
+            return compare.bitwise_and(compare.le(number, literal(limit, self.dtype)), some)
 
         def step(held: tuple[Any, ...]) -> tuple[Any, ...]:
             number, active, *raws = held
             on, olds = Value(self, active), [Value(self, x) for x in raws]
             new, goes_on = body(Value(self, self.stretch(number)), *olds)
             kept = [self.where(on, n, s).raw for n, s in zip(new, olds)]
-            return arithmetic.add(number, self.dtype.type(1)), (on & goes_on).raw, *kept
+            return arithmetic.add(number, literal(1, self.dtype)), (on & goes_on).raw, *kept
 
-        start = (self.dtype.type(1), active.raw, *(s.raw for s in state))
+        start = (literal(1, self.dtype), active.raw, *(s.raw for s in state))
         return [Value(self, x) for x in while_loop(condition, step, start)[2:]]
 
 
