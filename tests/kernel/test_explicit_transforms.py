@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from explicit import agree
+from both import ours
+from explicit import agree, check
 
 import saem as jax
 import saem.numpy as jnp
@@ -161,9 +162,60 @@ GROUPS = {
 }
 
 
+# Two arrays on meshes of their own, both Explicit, and one on a mesh of an Auto axis.
+TWO_MESHES_SETUP = '''
+P, NS, AT = jax.sharding.PartitionSpec, jax.sharding.NamedSharding, jax.sharding.AxisType
+m1 = jax.make_mesh((4, 2), ("a", "b"), axis_types=(AT.Explicit,) * 2)
+m2 = jax.make_mesh((8,), ("d",), axis_types=(AT.Explicit,))
+a, b, auto = (jax.device_put(np.arange(32.0, dtype=np.float32).reshape(8, 4) / 4, s) for s in (
+    NS(m1, P("a", "b")), NS(m2, P("d")), NS(jax.make_mesh((8,), ("q",), axis_types=(AT.Auto,)),
+                                            P("q"))))
+
+def M(call, f, **options):
+    """Return types, places and values of ``call(jit(f))``, which is called three times."""
+    f = jax.jit(f, **options)
+    try:
+        return [[(str(jax.typeof(x)), repr(x.sharding).replace(", memory_kind=device", ""),
+                  np.asarray(x)) for x in jax.tree.leaves(call(f))] for _ in range(3)]
+    except ValueError as error:
+        return str(error).split("meshes: ")[-1].split(":")[0]
+'''
+
+TWO_MESHES = [
+    "M(lambda f: f(a, b), lambda a, b: (a * 2, b + 1))",
+    "M(lambda f: f(a, b), lambda a, b: (a.sum(0), b.sum(1), a.T))",
+    "M(lambda f: f(b, a), lambda b, a: (jax.jit(jnp.sin)(a), b @ jnp.ones((4, 3))))",
+    "M(lambda f: f(a, b), lambda a, b: a + jax.sharding.reshard(b, NS(m1, P('a', 'b'))))",
+    "M(lambda f: f(a), lambda a: (a * 2, jax.sharding.reshard(a, NS(m2, P('d')))))",
+    "M(lambda f: f(a), lambda a: jax.sharding.reshard(a, NS(m2, P('d'))) + 1)",
+    "M(lambda f: f(a, b), lambda a, b: jax.vjp(lambda a, b: (jnp.sin(a), b * b), a, b)[1](("
+    "a, b)))",
+    "M(lambda f: f(a), jax.grad(lambda a: (jax.sharding.reshard(a, NS(m2, P('d'))) ** 2"
+    ").sum()))",
+    "M(lambda f: f(a, b), lambda a, b: jax.lax.scan(lambda c, _: ((c[0] * 2, c[1] + 1), None), "
+    "(a, b), None, length=3)[0])",
+    "M(lambda f: f(a, b), lambda a, b: jax.lax.cond(True, lambda a, b: (a * 2, b + 1), "
+    "lambda a, b: (a, b), a, b))",
+    "M(lambda f: f(a, b), lambda a, b: (a * 2, b + 1), out_shardings=(NS(m1, P()), None))",
+    "M(lambda f: f(a, b), lambda a, b: (a * 2, b + 1), out_shardings=(None, NS(m2, P())))",
+    "M(lambda f: f(a, b), lambda a, b: (a * 2, b + 1), in_shardings=(NS(m1, P('a', 'b')), "
+    "NS(m2, P('d'))))",
+    "M(lambda f: f.lower(a, b).compile()(a, b), lambda a, b: (a * 2, b + 1))",
+    "M(lambda f: f(a + 0, b), lambda a, b: (a * 2, b + 1), donate_argnums=0)",
+    "M(lambda f: f(auto, b), lambda a, b: (a * 2, b + 1))",
+    "M(lambda f: f(a, b), lambda a, b: a + b)",
+]
+
+
 @pytest.mark.parametrize("group", GROUPS, ids=lambda name: name.replace(" ", "-"))
 def test_transformations_keep_types_as_jax_does(jax_oracle, group):
     agree(jax_oracle, GROUPS[group])
+
+
+@pytest.mark.parametrize("program", TWO_MESHES)
+def test_programs_of_arrays_on_two_meshes_leave_each_on_its_own(jax_oracle, program):
+    question = f"{TWO_MESHES_SETUP}\nresult = {program}"
+    check(program, ours(question), jax_oracle.run(question).value)
 
 
 @pytest.fixture(scope="module")

@@ -161,6 +161,48 @@ def test_arrays_on_different_devices_are_not_mixed():
         constrained(y)
 
 
+backward = jax.sharding.Mesh(line.devices[::-1], ("d",), axis_types=(AxisType.Auto,))
+forth, back = (jax.device_put(np.arange(8, dtype=np.float32), NamedSharding(m, P("d")))
+               for m in (line, backward))
+
+
+def refused(function):
+    """Return the class and first sentence of the error of ``function``."""
+    try:
+        return function()
+    except ValueError as error:
+        return str(error).split("C1: ")[-1].split(".")[0]
+
+
+def test_the_same_devices_in_another_order_are_refused_or_moved_to_as_in_jax(jax_oracle):
+    agree(jax_oracle, """[refused(f) for f in (
+        lambda: forth + back,
+        lambda: forth + jax.device_put(1., NamedSharding(backward, P())),
+        lambda: jnp.concatenate([forth, back]),
+        lambda: jax.jit(lambda x, y: (x, y * 2))(forth, back),
+        lambda: jax.jit(lambda x: x * 2, out_shardings=back.sharding)(forth),
+        lambda: jax.jit(lambda x: jax.lax.with_sharding_constraint(x * 2, back.sharding))(forth),
+        lambda: jax.jit(lambda x: jax.device_put(x * 2, back.sharding))(forth),
+        lambda: jax.shard_map(jnp.sin, mesh=backward, in_specs=P("d"), out_specs=P("d"))(forth),
+        lambda: jax.jit(lambda x: jax.lax.with_sharding_constraint(
+            jax.lax.with_sharding_constraint(x * 2, back.sharding) + 1, forth.sharding))(1.),
+        lambda: jax.grad(lambda x: (x * back).sum())(forth),
+        lambda: jax.jit(lambda x: x * 2, in_shardings=back.sharding)(forth),
+        lambda: [p.device.id for p in jax.jit(
+            lambda x: x * 2, in_shardings=back.sharding)(forth).addressable_shards],
+        lambda: jax.jit(lambda x: x + back)(forth),
+        lambda: jax.device_put(forth, back.sharding))]""")
+
+
+@pytest.mark.parametrize("donated", [(), (0,)], ids=["kept", "donated"])
+def test_each_call_moves_what_comes_in_another_order(donated):
+    moved = jax.jit(lambda x: x * 2, in_shardings=back.sharding, donate_argnums=donated)
+    for given in (forth, forth, back, forth, back, forth):
+        out = moved(given + 0)
+        assert out.sharding.is_equivalent_to(back.sharding, 1)
+        np.testing.assert_array_equal(out, np.arange(8) * 2)
+
+
 def test_arrays_are_made_of_parts(jax_oracle):
     agree(jax_oracle, """(lambda s, v: [(m, repr(m.sharding), m.committed) for m in (
         jax.make_array_from_callback((8, 4), s, lambda i: v[i]),

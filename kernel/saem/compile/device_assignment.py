@@ -5,7 +5,7 @@ given to ``jit`` and meshes that the program names decide (its ``Demands``), els
 device.
 
 Read before: ``placement.shardings``, ``compile.lowering``.  Read after: ``compile.dispatch``.
-Invariant: all that is committed or demanded in one call is on the same devices.
+Invariant: all that is committed or demanded in one call is on the same devices, in one order.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from saem import _jaxlib
 from saem.compile.text import physical_aval
 from saem.core import errors, hi_types, sharded, source
-from saem.core.avals import Seen, aval_of
+from saem.core.avals import Seen, ShapedArray, aval_of
 from saem.core.hi_types import AbstractHigh, is_high
 from saem.core.jaxpr import ClosedJaxpr, Jaxpr, sub_jaxprs
 from saem.placement.devices import default_device, placement_name
@@ -39,29 +41,49 @@ class Spread(NamedTuple):
     """A place that is several devices: the mesh that orders them, and the shardings there.
 
     ``ins`` and ``outs`` have one for each argument and result, None where the compiler chooses.
+    ``moves``: arguments of the call are on these devices in another order than demanded.
     """
 
     mesh: Any
     ins: tuple
     outs: tuple
+    moves: bool = False
 
     @property
     def devices(self) -> tuple:
         return self.mesh._flat
 
     def as_typed(self, closed: ClosedJaxpr) -> Spread:
-        """Return this place with results sharded as their types, if all axes are Explicit."""
-        mesh = self.mesh
-        if not Seen.placements or not mesh.are_all_axes_explicit or not mesh.axis_names:
+        """Return this place with results sharded as their types, where all axes are Explicit."""
+        if not Seen.placements:
             return self
         given = self.outs or (None,) * len(closed.out_avals)
         # Shardings that were given to jit alone are in no type: there XLA chooses.
         typed = mesh_context.value is not None or any(
             a.explicit is not None for a in closed.in_avals)
         return self._replace(outs=tuple(
-            NamedSharding(mesh, aval.sharding.spec)
-            if s is None and (typed or aval.explicit is not None) else s
+            self.typed(aval) if s is None and (typed or aval.explicit is not None) else s
             for s, aval in zip(given, closed.out_avals)))
+
+    def typed(self, aval: ShapedArray) -> NamedSharding | None:
+        """Return the sharding that ``aval`` names, None if XLA chooses along Auto axes."""
+        mesh = self.mesh_of(aval.sharding.mesh)
+        explicit = mesh.are_all_axes_explicit and mesh.axis_names
+        return NamedSharding(mesh, aval.sharding.spec) if explicit else None
+
+    def mesh_of(self, abstract: Any) -> Mesh:
+        """Return the mesh of the devices here whose axes are those that a type names.
+
+        It is one that an argument or result is on, else one with the devices in their order here.
+        """
+        if abstract.shape_tuple in ((), self.mesh.shape_tuple):
+            return self.mesh
+        for sharding in (*self.ins, *self.outs):
+            if isinstance(sharding, NamedSharding) and (
+                    sharding.mesh.shape_tuple == abstract.shape_tuple):
+                return sharding.mesh
+        devices = np.array(self.devices, object).reshape(abstract.axis_sizes)
+        return Mesh(devices, abstract.axis_names, abstract.axis_types)
 
     def with_results(self, count: int) -> Spread:
         """Return this place for a program with ``count`` further results."""
@@ -144,15 +166,18 @@ def only_used(used: Sequence[bool], chosen: Sequence[Any],
 def _demanded(chosen: list[Any], args: Sequence[Any], demands: Demands) -> tuple[Any, bool]:
     """Return the place of a program on several devices, or with demands."""
     ins = list(demands.ins) or [None] * len(chosen)
+    moves = False
     for number, (have, wanted) in enumerate(zip(chosen, ins)):
         if wanted is None:
             ins[number] = have
-        elif have is not None and wanted.num_devices > 1 and not wanted.is_equivalent_to(
-                have, len(physical_aval(aval_of(args[number])).shape)):
-            raise IncompatiblePlaces(
-                "Sharding passed to jit does not match the sharding on the respective arg. Got jit "
-                f"sharding: {wanted}, arg sharding: {have} for {{}}.", (number,),
-                "Place the argument first: jax.device_put(x, sharding); or leave in_shardings out.")
+        elif have is not None and wanted.num_devices > 1:
+            if not divides_alike(wanted, have, len(physical_aval(aval_of(args[number])).shape)):
+                raise IncompatiblePlaces(
+                    "Sharding passed to jit does not match the sharding on the respective arg. "
+                    f"Got jit sharding: {wanted}, arg sharding: {have} for {{}}.", (number,),
+                    "Place the argument first: jax.device_put(x, sharding); or leave in_shardings "
+                    "out.")
+            moves |= wanted._device_assignment != have._device_assignment
     known = [s for s in (*ins, *demands.outs) if s is not None]
     mesh = demands.mesh
     for sharding in known:
@@ -176,7 +201,7 @@ def _demanded(chosen: list[Any], args: Sequence[Any], demands: Demands) -> tuple
     for number, sharding in enumerate((*ins, *demands.outs)):
         if sharding is not None:
             check_same_devices(everywhere, sharding, (number,) if number < len(ins) else ())
-    return Spread(mesh, tuple(ins), tuple(demands.outs)), True
+    return Spread(mesh, tuple(ins), tuple(demands.outs), moves), True
 
 
 def mesh_inside(eqns: Sequence[Any]) -> Any:
@@ -234,9 +259,21 @@ class IncompatiblePlaces(errors.ArgumentError):
         return IncompatiblePlaces(self.form.replace("{}", called), self.numbers, self.advice)
 
 
+def divides_alike(wanted: Any, have: Any, ndim: int) -> bool:
+    """Return whether two shardings divide arrays alike among the same devices, in any order.
+
+    Where only the order differs, ``jit`` moves the argument: who asks for an order means it.
+    """
+    return (have.device_set == wanted.device_set and have.memory_kind == wanted.memory_kind
+            and wanted._to_xla_hlo_sharding(ndim) == have._to_xla_hlo_sharding(ndim))
+
+
 def check_same_devices(a: Any, b: Any, numbers: tuple[int, ...]) -> None:
-    """Refuse two shardings over different devices in one program; ``numbers`` are of arguments."""
-    if a.device_set != b.device_set:
+    """Refuse two shardings over other devices, or in another order, in one program.
+
+    ``numbers`` are of arguments.
+    """
+    if a._device_assignment != b._device_assignment:
         got = " for {}" if numbers else ""
         raise IncompatiblePlaces(
             "Received incompatible devices for jitted computation. Got values on "
@@ -245,6 +282,10 @@ def check_same_devices(a: Any, b: Any, numbers: tuple[int, ...]) -> None:
 
 
 def place_names(sharding: Any) -> str:
-    """Return ``cpu:0`` or ``cpu:0..7``, as messages name the devices of a sharding."""
-    names = [placement_name(d) for d in sharding._device_assignment]
-    return names[0] if len(names) == 1 else f"{names[0]}..{names[-1].split(':')[-1]}"
+    """Return ``cpu:0``, ``cpu:0..7`` or ``cpu:3,2,1,0``, as messages name devices in order."""
+    platform, first = placement_name(sharding._device_assignment[0]).split(":")
+    ids = [d.id for d in sharding._device_assignment]
+    if len(ids) == 1:
+        return f"{platform}:{first}"
+    in_order = ids == list(range(ids[0], ids[0] + len(ids)))
+    return f"{platform}:{first}..{ids[-1]}" if in_order else f"{platform}:{','.join(map(str, ids))}"

@@ -184,12 +184,13 @@ class Program:
     """An executable at a place (one device, or a ``Spread``) with all it takes to call it."""
 
     __slots__ = ("executable", "lowered", "device", "committed", "consts", "handlers", "plain",
-                 "ins", "outs", "kept")
+                 "ins", "outs", "kept", "moves")
 
     def __init__(self, executable: Any, lowered: Lowering, where: Any, committed: bool):
         self.executable = executable
         self.lowered = lowered
         self.kept = lowered.kept
+        self.moves = isinstance(where, Spread) and where.moves
         terms = lowered.terms
         # A memory that was named is a chosen place.
         self.committed = committed = committed or bool(terms and any(terms.out_kinds))
@@ -317,8 +318,10 @@ class Program:
             return None  # C++ has no references, nor values that are no arrays
         if self.lowered.terms and any(map(any, self.lowered.terms[3:])):
             return None  # C++ would not check the layout of an argument
-        if self.device is None and any(self.lowered.donated):
-            return None  # on several CPUs a deleted argument would end the process, not the call
+        if self.device is None and (self.moves or any(self.lowered.donated)):
+            # C++ would not move an argument to the same devices in another order, and on several
+            # CPUs one that is deleted would end the process, not the call.
+            return None
         # C++ counts the constants, which it puts first, among the arguments.
         kept = [*(True for _ in self.consts), *self.kept]
         ins = [*(c._sharding for c in self.consts), *self.ins]

@@ -27,9 +27,10 @@ from saem.compile.operations import (
     print_operations,
 )
 from saem.compile.sizes import Sizes
-from saem.core import dtypes, sharded
+from saem.core import dtypes, errors, sharded
 from saem.core.avals import ShapedArray
 from saem.core.dimensions import Dim, Size, is_static
+from saem.placement.meshes import Mesh
 from saem.placement.shardings import annotation, mesh_text
 
 _FLOAT_NAMES = {"bfloat16": "bf16", "float16": "f16", "float32": "f32", "float64": "f64"}
@@ -159,16 +160,26 @@ class Module:
         return name
 
     def mesh(self, mesh: Any) -> str:
-        """Return the symbol of ``mesh``, declared once: ``@mesh``."""
+        """Return the symbol of ``mesh``, declared once: ``@mesh``.
+
+        Raises: ValueError if its devices are not those of the program, in their order.
+        """
         name = self.meshes.get(mesh)
         if name is None and mesh.abstract_mesh is mesh:
             # Without devices it is the one of this shape that has them, whatever its axes' types.
             name = next((n for m, n in self.meshes.items() if m.shape_tuple == mesh.shape_tuple),
                         None)
         if name is None:
+            if isinstance(mesh, Mesh) and self.devices and mesh._flat != self.devices:
+                ids = [[d.id for d in devices] for devices in (self.devices, mesh._flat)]
+                raise errors.explained(
+                    errors.ArgumentError, "device.C1",
+                    "Received incompatible devices for jitted computation. Got a program for "
+                    f"devices {ids[0]}, and inside it a mesh of devices {ids[1]}.",
+                    advice="Make all its meshes of the same devices in one order.")
             count = len(self.meshes)
             name = self.meshes[mesh] = f"@mesh_{count - 1}" if count else "@mesh"
-            self.header.append(f"  sdy.mesh {name} = {mesh_text(mesh, self.devices)}")
+            self.header.append(f"  sdy.mesh {name} = {mesh_text(mesh)}")
         return name
 
     def sharding(self, sharding: Any, ndim: int) -> str:

@@ -602,12 +602,9 @@ def unreduced_text(mesh: Any, spec: PartitionSpec) -> str:
     return f", unreduced={{{names}}}" if names else ""
 
 
-def mesh_text(mesh: Mesh | AbstractMesh, devices: Sequence[Any] = ()) -> str:
-    """Return ``<["x"=4, "y"=2]>``, with the places of its devices in ``devices`` if unlike."""
+def mesh_text(mesh: Mesh | AbstractMesh) -> str:
+    """Return ``<["x"=4, "y"=2]>``."""
     axes = ", ".join(f'"{n}"={s}' for n, s in mesh.shape_tuple)
-    if isinstance(mesh, Mesh) and devices and mesh._flat != tuple(devices):
-        numbers = [tuple(devices).index(d) for d in mesh._flat]
-        return f"<[{axes}], device_ids={numbers}>"
     return f"<[{axes}]>"
 
 
