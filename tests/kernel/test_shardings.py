@@ -65,7 +65,7 @@ def test_every_device_holds_the_slice_jax_gives_it(jax_oracle, spec):
 @pytest.mark.parametrize("spec", SPECS, ids=str)
 def test_what_xla_is_told_it_says_back(spec):
     sharding = NamedSharding(mesh, P(*spec))
-    back = named_from_xla(sharding._to_xla_hlo_sharding(2), mesh, 2)
+    back = named_from_xla(sharding._to_xla_hlo_sharding(2), [mesh], 2)
     assert back.mesh == mesh
     assert back.devices_indices_map((8, 8)) == sharding.devices_indices_map((8, 8))
 
@@ -75,7 +75,7 @@ def test_what_the_mesh_cannot_say_gets_a_mesh_of_its_own():
     across = NamedSharding(other, P("d"))
     turned = jax.make_mesh((2, 4), ("a", "b"), axis_types=(AxisType.Auto,) * 2)
     for wanted in (across, NamedSharding(turned, P("b", None)), NamedSharding(turned, P("a"))):
-        back = named_from_xla(wanted._to_xla_hlo_sharding(2), mesh, 2)
+        back = named_from_xla(wanted._to_xla_hlo_sharding(2), [mesh], 2)
         assert back.devices_indices_map((8, 8)) == wanted.devices_indices_map((8, 8))
 
 
@@ -194,6 +194,15 @@ def test_the_same_devices_in_another_order_are_refused_or_moved_to_as_in_jax(jax
         lambda: jax.device_put(forth, back.sharding))]""")
 
 
+def test_in_shardings_move_what_they_divide_alike_among_other_devices(jax_oracle):
+    agree(jax_oracle, """[refused(lambda: [(o, repr(o.sharding)) for o in [
+        jax.jit(lambda x: x * 2, in_shardings=wanted)(x)]]) for x in (
+            jax.device_put(np.ones(8), jax.devices()[1]), forth, back,
+            jax.device_put(np.ones(8), NamedSharding(line, P())))
+        for wanted in (NamedSharding(line, P()), forth.sharding, back.sharding,
+                       SingleDeviceSharding(jax.devices()[2]))]""")
+
+
 @pytest.mark.parametrize("donated", [(), (0,)], ids=["kept", "donated"])
 def test_each_call_moves_what_comes_in_another_order(donated):
     moved = jax.jit(lambda x: x * 2, in_shardings=back.sharding, donate_argnums=donated)
@@ -201,6 +210,42 @@ def test_each_call_moves_what_comes_in_another_order(donated):
         out = moved(given + 0)
         assert out.sharding.is_equivalent_to(back.sharding, 1)
         np.testing.assert_array_equal(out, np.arange(8) * 2)
+
+
+rows = jax.device_put(np.arange(32, dtype=np.float32).reshape(8, 4), NamedSharding(line, P("d")))
+
+
+def test_results_of_arrays_on_two_meshes_have_their_values_and_lie_as_in_jax(jax_oracle):
+    agree(jax_oracle, """[[(np.asarray(o), [(d.id, str(part)) for d, part in
+        o.sharding.devices_indices_map(o.shape).items()]) for o in jax.jit(
+        lambda x, y: (x * 2, y + 1, x + y, y.T))(x, y)]
+        for x, y in [(rows, a), (a, rows), (rows, place(rows, None, "y")),
+                     (place(rows, "y"), rows)]]""")
+
+
+def test_a_sharding_that_the_mesh_cannot_express_keeps_the_order_of_its_devices():
+    # XLA may choose one along axes that only another mesh of the same devices has.
+    for spec in (P(None, "y"), P("y"), P("y", None), P(("y", "x"))):
+        hlo = NamedSharding(mesh, spec)._to_xla_hlo_sharding(2)
+        found = named_from_xla(hlo, [line], 2)
+        assert found._device_assignment == line._flat
+        assert found._to_xla_hlo_sharding(2) == hlo
+
+
+@pytest.mark.parametrize("target", [
+    NamedSharding(mesh, P()), NamedSharding(mesh, P("x", "y")), NamedSharding(line, P()),
+    NamedSharding(line, P("d")), NamedSharding(backward, P("d")), jax.devices()[0],
+    jax.devices()[1], NamedSharding(jax.sharding.Mesh(jax.devices()[1:2], ("o",)), P())],
+    ids=lambda target: str(getattr(target, "spec", target)))
+@pytest.mark.parametrize("source", [
+    NamedSharding(mesh, P()), NamedSharding(mesh, P("x", "y")), NamedSharding(line, P("d")),
+    jax.devices()[0], jax.devices()[1], None],
+    ids=lambda source: str(getattr(source, "spec", source)))
+def test_a_donated_array_leaves_its_value_where_it_is_put(source, target):
+    values = np.arange(32, dtype=np.float32).reshape(8, 4)
+    given = jax.device_put(values, source)
+    given = given if source is None else given + 0
+    np.testing.assert_array_equal(jax.device_put(given, target, donate=True), values)
 
 
 def test_arrays_are_made_of_parts(jax_oracle):

@@ -53,6 +53,12 @@ class Spread(NamedTuple):
     def devices(self) -> tuple:
         return self.mesh._flat
 
+    @property
+    def meshes(self) -> tuple:
+        """The mesh, and those of arguments and results that are on other meshes of its devices."""
+        named = [s.mesh for s in (*self.ins, *self.outs) if isinstance(s, NamedSharding)]
+        return tuple(dict.fromkeys([self.mesh, *named]))
+
     def as_typed(self, closed: ClosedJaxpr) -> Spread:
         """Return this place with results sharded as their types, where all axes are Explicit."""
         if not Seen.placements:
@@ -76,12 +82,11 @@ class Spread(NamedTuple):
 
         It is one that an argument or result is on, else one with the devices in their order here.
         """
-        if abstract.shape_tuple in ((), self.mesh.shape_tuple):
+        if not abstract.shape_tuple:
             return self.mesh
-        for sharding in (*self.ins, *self.outs):
-            if isinstance(sharding, NamedSharding) and (
-                    sharding.mesh.shape_tuple == abstract.shape_tuple):
-                return sharding.mesh
+        alike = [m for m in self.meshes if m.shape_tuple == abstract.shape_tuple]
+        if alike:
+            return next((m for m in alike if m.axis_types == abstract.axis_types), alike[0])
         devices = np.array(self.devices, object).reshape(abstract.axis_sizes)
         return Mesh(devices, abstract.axis_names, abstract.axis_types)
 
@@ -170,7 +175,7 @@ def _demanded(chosen: list[Any], args: Sequence[Any], demands: Demands) -> tuple
     for number, (have, wanted) in enumerate(zip(chosen, ins)):
         if wanted is None:
             ins[number] = have
-        elif have is not None and wanted.num_devices > 1:
+        elif have is not None:
             if not divides_alike(wanted, have, len(physical_aval(aval_of(args[number])).shape)):
                 raise IncompatiblePlaces(
                     "Sharding passed to jit does not match the sharding on the respective arg. "
@@ -260,12 +265,12 @@ class IncompatiblePlaces(errors.ArgumentError):
 
 
 def divides_alike(wanted: Any, have: Any, ndim: int) -> bool:
-    """Return whether two shardings divide arrays alike among the same devices, in any order.
+    """Return whether two shardings divide arrays alike, be it among other devices.
 
-    Where only the order differs, ``jit`` moves the argument: who asks for an order means it.
+    Then ``jit`` moves the argument.
     """
-    return (have.device_set == wanted.device_set and have.memory_kind == wanted.memory_kind
-            and wanted._to_xla_hlo_sharding(ndim) == have._to_xla_hlo_sharding(ndim))
+    return have.memory_kind == wanted.memory_kind and (
+        wanted._to_xla_hlo_sharding(ndim) == have._to_xla_hlo_sharding(ndim))
 
 
 def check_same_devices(a: Any, b: Any, numbers: tuple[int, ...]) -> None:

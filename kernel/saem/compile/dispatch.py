@@ -227,12 +227,12 @@ class Program:
         count = len(lowered.consts)
         inputs = [physical_aval(aval_of(c)) for c in lowered.consts]
         inputs += [physical_aval(a) for a in lowered.in_avals]
-        ins = settled_shardings(self.executable.get_parameter_shardings(), where.mesh, inputs,
+        ins = settled_shardings(self.executable.get_parameter_shardings(), where.meshes, inputs,
                                 [*(None for _ in lowered.consts), *demanded])
         self.consts = [hold(put_spread(c, s)) for c, s in zip(lowered.consts, ins)]
         self.ins = ins[count:]
         wanted = where.outs or (None,) * len(outs)
-        self.outs = settled_shardings(self.executable.get_output_shardings(), where.mesh, outs,
+        self.outs = settled_shardings(self.executable.get_output_shardings(), where.meshes, outs,
                                       wanted)
         if not where.mesh.explicit_axes:  # else the types decide
             self.outs = [s if w is not None else like_an_input(s, self.ins, len(a.shape))
@@ -387,13 +387,13 @@ def with_layout(x: Any, layout: Layout) -> Any:
 _copies_to_layouts = Kept()
 
 
-def settled_shardings(chosen: Sequence[Any] | None, mesh: Any, avals: Sequence[ShapedArray],
-                      demanded: Sequence[Any]) -> list[Any]:
+def settled_shardings(chosen: Sequence[Any] | None, meshes: Sequence[Mesh],
+                      avals: Sequence[ShapedArray], demanded: Sequence[Any]) -> list[Any]:
     """Return the shardings of arguments or results: as demanded, else as the partitioner chose."""
     if chosen is None or len(chosen) != len(avals):
         chosen = [_jaxlib.HloSharding.replicate()] * len(avals)
     return [wanted if isinstance(wanted, NamedSharding) else
-            named_from_xla(s, mesh, len(aval.shape))
+            named_from_xla(s, meshes, len(aval.shape))
             for wanted, s, aval in zip(demanded, chosen, avals)]
 
 

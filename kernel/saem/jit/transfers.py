@@ -175,12 +175,20 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: bool = Fa
             placed = structure.unflatten([copy(new) if _shares(leaf, new) else new
                                           for leaf, new in zip(leaves, tree.leaves(placed))])
     for leaf, d, new in zip(leaves, given, tree.leaves(placed)):
-        # Where it stays in its place the new array has the same buffer; one that moves from
-        # one device to another is copied.
-        if d and isinstance(leaf, _jaxlib.ArrayImpl) and leaf.sharding != new.sharding and not (
-                hasattr(leaf.sharding, "_device") and hasattr(new.sharding, "_device")):
+        # One that moves from one device to another is copied.
+        if d and isinstance(leaf, _jaxlib.ArrayImpl) and not (
+                hasattr(leaf.sharding, "_device") and hasattr(new.sharding, "_device")) and (
+                buffers_of(leaf).isdisjoint(buffers_of(new))):
             leaf.delete()
     return placed
+
+
+def buffers_of(x: Any) -> set[int]:
+    """Return where the parts of an array lie in the memory of this process's devices.
+
+    What stays where it was has the same buffers in another array.
+    """
+    return {part.data.unsafe_buffer_pointer() for part in x.addressable_shards}
 
 
 def _shares(old: Any, new: Any) -> bool:

@@ -354,7 +354,7 @@ questions = Questions()
 
 def described(sharding: Any, mesh: Any, aval: ShapedArray) -> ShapeDtypeStruct:
     """Return the type of an array with the sharding that XLA suggests."""
-    named = named_from_xla(sharding, mesh, len(aval.shape))
+    named = named_from_xla(sharding, [mesh], len(aval.shape))
     spec = (*named.spec, *(None,) * (len(aval.shape) - len(named.spec)))
     return ShapeDtypeStruct(aval.shape, aval.dtype,
                             sharding=NamedSharding(named.mesh, type(named.spec)(*spec)))

@@ -48,7 +48,7 @@ class Decided:
         self.ndim = ndim
 
     def __call__(self, sharding: Any) -> None:
-        self.callback(named_from_xla(sharding, self.mesh, self.ndim))
+        self.callback(named_from_xla(sharding, [self.mesh], self.ndim))
 
 
 @primitive("inspect_sharding")

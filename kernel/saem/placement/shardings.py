@@ -466,25 +466,41 @@ def _hlo_sharding(sharding: NamedSharding, ndim: int) -> Any:
         (*used, *sums, *rest), [kind for _, kind in shared])
 
 
-def named_from_xla(chosen: Any, mesh: Mesh, ndim: int) -> NamedSharding:
+def named_from_xla(chosen: Any, meshes: Sequence[Mesh], ndim: int) -> NamedSharding:
     """Return the sharding that XLA chose (an OpSharding or HloSharding) as a NamedSharding.
 
-    Its mesh is ``mesh`` if the axes of that can express it, else one made for the purpose.
+    Its mesh is the first of ``meshes`` (of the same devices in one order) whose axes can express
+    it, else one made of these devices.
+    Raises: ValueError if none can.
     """
     hlo = chosen if isinstance(chosen, _jaxlib.HloSharding) else (
         _jaxlib.HloSharding.from_proto(chosen))
     if hlo.is_replicated() or hlo.is_manual() or hlo.is_unknown() or not hlo.is_tiled():
-        return NamedSharding(mesh, PartitionSpec())
-    dims = list(hlo.tile_assignment_dimensions())
-    order = np.array(hlo.tile_assignment_devices(), np.int64)
-    found = _expressed(mesh, tuple(dims[:ndim]), order.tobytes())
-    if found is not None:
-        return NamedSharding(mesh, PartitionSpec(*found))
-    flat = np.array([mesh._flat[i] for i in order], dtype=object)
-    names = tuple(f"_axis_{i}" for i in range(len(dims)))
-    tiled = Mesh(flat.reshape(dims), names, (AxisType.Auto,) * len(dims))
-    spec = PartitionSpec(*(names[i] if dims[i] > 1 else None for i in range(ndim)))
-    return NamedSharding(tiled, spec)
+        return NamedSharding(meshes[0], PartitionSpec())
+    tiles = tuple(hlo.tile_assignment_dimensions()[:ndim])
+    order = np.array(hlo.tile_assignment_devices(), np.int64).tobytes()
+    for mesh in (*meshes, finest_mesh(meshes[0])):
+        found = _expressed(mesh, tiles, order)
+        if found is not None:
+            return NamedSharding(mesh, PartitionSpec(*found))
+    raise errors.explained(
+        errors.ArgumentError, "sharding.C8", "XLA shards a result in a way that no mesh of these "
+        f"{meshes[0].size} devices in their order expresses: {hlo}.",
+        advice="Say how it is to be sharded: jax.jit(f, out_shardings=...).")
+
+
+@functools.lru_cache(256)
+def finest_mesh(mesh: Mesh) -> Mesh:
+    """Return the mesh of the same devices in the same order whose axes cannot be divided."""
+    sizes, rest, prime = [], mesh.size, 2
+    while rest > 1:
+        while rest % prime:
+            prime += 1
+        sizes.append(prime)
+        rest //= prime
+    names = tuple(f"_axis_{i}" for i in range(len(sizes)))
+    return Mesh(np.array(mesh._flat, object).reshape(sizes), names,
+                (AxisType.Auto,) * len(sizes))
 
 
 @functools.lru_cache(4096)
