@@ -150,6 +150,28 @@ def test_values_on_two_devices_are_not_mixed():
     assert "cpu:0" in done.stdout and "cpu:1" in done.stdout and "device_put" in done.stdout
 
 
+def test_programs_that_begin_in_any_order_on_many_devices_all_end():
+    # Some depend on others, most do not; in each all devices wait for all.  Where waiting takes all
+    # of XLA's threads, the process is ended.
+    code = """if True:
+        import saem as jax, saem.numpy as jnp, numpy as np
+        mesh = jax.make_mesh((8,), ("x",), axis_types=(jax.sharding.AxisType.Auto,))
+        place = lambda x: jax.device_put(x, jax.NamedSharding(mesh, jax.P("x")))
+        xs = [place(np.random.default_rng(i).normal(size=(64, 64))) for i in range(100)]
+        product, scaled = jax.jit(lambda x: x @ x.T), jax.jit(lambda x: x / jnp.abs(x).max())
+        for _ in range(30):
+            for i in range(len(xs)):
+                xs[i] = scaled(product(xs[i]))
+                if i % 3 == 0:
+                    xs[i] += xs[i - 1].sum()
+        print(sum(float(x.sum()) for x in xs) != 0)"""
+    env = {name: text for name, text in os.environ.items() if name not in ("PJRT_NPROC", "NPROC")}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False,
+        env={**env, "PYTHONPATH": os.pathsep.join(sys.path), "SAEM_NUM_CPU_DEVICES": "8"})
+    assert done.stdout == "True\n", done.stderr[-2000:]
+
+
 @pytest.mark.parametrize(("named", "said"), [
     ("", "[CpuDevice(id=0)]\n"), ("cuda", "Unable to initialize backend 'cuda': the CUDA plugin")])
 def test_a_plugin_for_another_jaxlib_is_not_loaded(tmp_path, named, said):

@@ -198,15 +198,27 @@ def _demanded(chosen: list[Any], args: Sequence[Any], demands: Demands) -> tuple
         if mesh is None:
             return default_device(), False
     if not isinstance(mesh, Mesh):
-        if not isinstance(mesh_context.value, Mesh):
-            raise ValueError(f"the program names {mesh}, which has no devices: put it under "
-                             "jax.set_mesh(mesh), or give its arguments a sharding.")
-        mesh = mesh_context.value
+        mesh = with_devices(mesh, known)
     everywhere = NamedSharding(mesh, PartitionSpec())
     for number, sharding in enumerate((*ins, *demands.outs)):
         if sharding is not None:
             check_same_devices(everywhere, sharding, (number,) if number < len(ins) else ())
     return Spread(mesh, tuple(ins), tuple(demands.outs), moves), True
+
+
+def with_devices(mesh: Any, known: Sequence[Any]) -> Mesh:
+    """Return the mesh in force for one without devices; of a single device, the one in use.
+
+    Raises: ValueError if there is none.
+    """
+    if isinstance(mesh_context.value, Mesh):
+        return mesh_context.value
+    if mesh.size != 1:
+        raise ValueError(f"the program names {mesh}, which has no devices: put it under "
+                         "jax.set_mesh(mesh), or give its arguments a sharding.")
+    device = next((s._device for s in known if hasattr(s, "_device")), None) or default_device()
+    return Mesh(np.array([device], object).reshape(mesh.axis_sizes), mesh.axis_names,
+                mesh.axis_types)
 
 
 def mesh_inside(eqns: Sequence[Any]) -> Any:

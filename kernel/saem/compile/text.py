@@ -281,6 +281,17 @@ class Writer:
             attributes, regions))
         return names
 
+    def unsharded(self, x: str, axes: Sequence[int]) -> str:
+        """Return ``x``, whose ``axes`` the partitioner may not shard: it divides no such work."""
+        module = self.module
+        if len(module.devices) < 2 or module.device_axes is not None:
+            return x
+        aval = self.avals[x]
+        entries = ", ".join(["{}" if i in axes else "{?}" for i in range(aval.ndim)])
+        mesh = next(iter(module.meshes.values()))
+        return self.append(f"sdy.sharding_constraint {x} <{mesh}, [{entries}]>",
+                           tensor_type(aval), aval)
+
     def elementwise(self, op: str, *xs: str, out: ShapedArray | None = None) -> str:
         """Write an operation whose operands and result have one type; operands are stretched."""
         aval = self.out_avals[0] if out is None else out

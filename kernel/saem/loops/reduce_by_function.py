@@ -166,6 +166,8 @@ class Reduce(GeneralFold):
 
     def lower(self, ctx, *xs):
         dims = ", ".join(map(str, self.dimensions))
+        half = len(xs) // 2
+        xs = (*(ctx.unsharded(x, self.dimensions) for x in xs[:half]), *xs[half:])
         return ctx.emit_many(
             f'"stablehlo.reduce"({", ".join(xs)}) <{{dimensions = array<i64'
             f"{': ' if dims else ''}{dims}>}}>", *xs, outs=ctx.out_avals,

@@ -18,7 +18,7 @@ from saem.compile import regions
 from saem.compile.text import physical_aval
 from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
-from saem.core.dimensions import Dim, as_shape, as_size
+from saem.core.dimensions import Dim, Size, as_shape, as_size, is_static
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive
 from saem.core.sharded import shard_like
 from saem.core.trace import bind
@@ -186,6 +186,9 @@ class DynamicUpdateSlice(Primitive):
 
     def lower(self, ctx, x, update, *starts):
         held = len(held_dims(ctx.in_avals[0]))
+        if len(ctx.module.devices) > 1:  # XLA's partitioner leaves starts as they are
+            room = [n - m for n, m in zip(ctx.in_avals[0].shape, ctx.in_avals[1].shape)]
+            starts = tuple([clamped_start(ctx, s, r) for s, r in zip(starts, room)])
         starts = (*starts, *held_starts(ctx, held))
         if not starts:
             return update
@@ -222,6 +225,15 @@ class DynamicUpdateSlice(Primitive):
 def aval_of_linear(x: Any) -> ShapedArray:
     """Return the aval of an argument of a transpose rule, linear or not."""
     return x.aval if isinstance(x, UndefinedPrimal) else aval_of(x)
+
+
+def clamped_start(ctx: Any, start: str, room: Size) -> str:
+    """Write ``start`` moved into 0..room, where that is known."""
+    aval = ctx.avals[start]
+    if not is_static((room,)):
+        return start
+    high = ctx.constant(min(room, dtypes.iinfo(aval.dtype).max), aval)
+    return ctx.elementwise("stablehlo.clamp", ctx.constant(0, aval), start, high, out=aval)
 
 
 def held_starts(ctx: Any, count: int) -> list[str]:

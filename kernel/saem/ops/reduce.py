@@ -103,12 +103,18 @@ class Fold(Primitive):
     def lower(self, ctx, x):
         dtype = ctx.avals[x].dtype
         initial = type(self).initial(dtype)
+        if not self.is_divisible(dtype):
+            x = ctx.unsharded(x, self.axes)
         if dtypes.is_complex(dtype) and self.hlo in ("maximum", "minimum"):
             direction = "GT" if self.hlo == "maximum" else "LT"
             return ctx.reduce_by(
                 lambda a, b: [ctx.choose(better_and_equal(ctx, direction, a, b)[0], a, b)],
                 [x], [initial], self.axes, ctx.out_avals)[0]
         return ctx.reduce(self.hlo, x, initial, self.axes)
+
+    def is_divisible(self, dtype: Any) -> bool:
+        """Return whether XLA folds parts on each of several devices, and their results."""
+        return not dtypes.is_complex(dtype) or self.hlo == "multiply"
 
     transpose = NOT_LINEAR
 
@@ -214,6 +220,9 @@ class Bitwise(Fold):
             errors.DTypeError, f"{cls.name}.C2",
             f"logical reduction requires operand dtype bool or int, got {x.dtype.name}.",
             advice="Convert the operand first, for example with x.astype(bool).")
+
+    def is_divisible(self, dtype):
+        return dtypes.is_bool(dtype) and self.hlo != "xor"
 
     def jvp(self, primals, tangents):
         return bind(self, *primals), None

@@ -9,12 +9,14 @@ Invariant: a device object is the same object for the life of the process.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
+import re
 import sys
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from saem import _jaxlib
@@ -24,6 +26,12 @@ from saem.core.record import Record
 from saem.placement import plugins
 
 logging: Any = later("logging")  # only platforms that fail to start need it
+
+# Each CPU device that waits for others in a collective holds a thread of XLA's.  Programs that do
+# not wait for each other may begin in another order on each device; were all threads to wait, none
+# could go on, and after a minute XLA would end the process.
+THREADS_PER_DEVICE = 8
+_THREADS = ("PJRT_NPROC", "NPROC")  # where XLA looks for the number of its threads
 
 T = TypeVar("T")
 _lock = threading.RLock()
@@ -152,7 +160,25 @@ def make_cpu_client() -> Any:
         options["node_id"] = processes[0].node_id
         options["num_nodes"] = processes[0].num_nodes
         options["collectives"] = _jaxlib.make_gloo_tcp_collectives(processes[0].client)
-    return _jaxlib.make_cpu_client(**options)
+    with enough_threads():
+        return _jaxlib.make_cpu_client(**options)
+
+
+@contextlib.contextmanager
+def enough_threads() -> Iterator[None]:
+    """Let a CPU client that is made in the block have ``THREADS_PER_DEVICE``."""
+    flag = re.search(r"--xla_force_host_platform_device_count=(\d+)",
+                     os.environ.get("XLA_FLAGS", ""))
+    count = config.num_cpu_devices.value
+    count = count if count > 0 else int(flag[1]) if flag else 1
+    if (count == 1 and not processes) or any(name in os.environ for name in _THREADS):
+        yield  # no device waits for another, or the user has said how many
+        return
+    os.environ[_THREADS[0]] = str(max(os.cpu_count() or 1, THREADS_PER_DEVICE * count))
+    try:
+        yield
+    finally:
+        del os.environ[_THREADS[0]]
 
 
 def check_before_start(name: str, value: Any = None) -> None:

@@ -112,6 +112,13 @@ class Fft(Linear):
             return x
         if not out.size or not ctx.avals[x].size:
             return ctx.constant(0, out)
+        # What may be sharded unevenly XLA's partitioner refuses, and in stacks it ends the process.
+        rank, count = out.ndim, len(self.fft_lengths)
+        parts = len(ctx.module.devices) or 1
+        sizes = (*ctx.avals[x].shape[-count:], *out.shape[-count:])
+        divided = self.fft_type is FftType.FFT and rank > 2
+        if any(n % parts ** (2 if divided else 1) for n in sizes):
+            x = ctx.unsharded(x, range(rank - count, rank))
         return ctx.emit(f"stablehlo.fft {x}, type = {self.fft_type.name}, "
                         f"length = {list(self.fft_lengths)}", x)
 
