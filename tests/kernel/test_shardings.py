@@ -248,6 +248,15 @@ def test_a_donated_array_leaves_its_value_where_it_is_put(source, target):
     np.testing.assert_array_equal(jax.device_put(given, target, donate=True), values)
 
 
+@pytest.mark.parametrize("shape", [(), (3,), (8, 4), (2, 8, 4)], ids=str)
+def test_an_array_like_one_on_each_device_is_on_each_device_whatever_its_rank(shape):
+    whole = place(np.ones((8, 4), np.float32), None, None)
+    for made in (jnp.zeros_like(whole, shape=shape), jnp.full_like(whole, 2, shape=shape),
+                 jax.lax.full_like(whole, 2, shape=shape)):
+        assert made.shape == shape and made.committed
+        assert made.sharding.is_equivalent_to(NamedSharding(mesh, P()), len(shape))
+
+
 def test_arrays_are_made_of_parts(jax_oracle):
     agree(jax_oracle, """(lambda s, v: [(m, repr(m.sharding), m.committed) for m in (
         jax.make_array_from_callback((8, 4), s, lambda i: v[i]),

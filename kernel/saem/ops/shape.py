@@ -687,7 +687,12 @@ def place_like_that_of(x: Any, shape: Sequence[int]) -> Any:
     if type(x) is not _jaxlib.ArrayImpl or not x.committed or config.staging.value:
         return None
     own = x.sharding
-    return own if tuple(shape) == x.shape or own.is_fully_replicated else None
+    if tuple(shape) == x.shape:
+        return own
+    if not own.is_fully_replicated:
+        return None
+    spec = getattr(own, "spec", ())
+    return own if len(spec) <= len(shape) else own.update(spec=())
 
 
 def full_like(x: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None,
