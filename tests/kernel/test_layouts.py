@@ -170,3 +170,29 @@ def test_layouts_hold_on_several_devices():
     placed = jax.device_put(x, wanted)
     assert placed.format.layout.major_to_minor == (1, 0)
     np.testing.assert_array_equal(placed, x)
+
+
+quad = jax.make_mesh((4,), ("x",), axis_types=(jax.sharding.AxisType.Auto,))
+PLACES = {"on its device": None, "on another": jax.devices()[1],
+          "on each": jax.NamedSharding(quad, jax.P()),
+          "divided": jax.NamedSharding(quad, jax.P("x"))}
+compiled = jax.jit(lambda a: a + 1)
+USES = {
+    "eager": lambda a: a + 1, "jit": compiled, "given away": jax.jit(compiled, donate_argnums=0),
+    "compiled ahead": lambda a: compiled.lower(a).compile()(a),
+    "put on a device": lambda a: jax.device_put(a, jax.devices()[2]),
+    "put on a mesh": lambda a: jax.device_put(a, jax.NamedSharding(quad, jax.P(None, "x"))),
+    "laid out": lambda a: jax.device_put(a, Format(L, a.sharding)),
+    "read": np.asarray, "sorted": jnp.sort, "copied": jnp.copy, "derived": jax.grad(jnp.sum),
+    "parts": lambda a: a.addressable_shards[0].data + 1,
+}
+
+
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("where", PLACES)
+def test_a_deleted_array_says_so_where_layouts_are_in_use(where, use):
+    assert y.format.layout.major_to_minor == (1, 0)  # from here on all programs look at layouts
+    gone = jax.device_put(np.ones((4, 4), np.float32), PLACES[where])
+    gone.delete()
+    with pytest.raises(RuntimeError, match="Array has been deleted with shape=float32"):
+        jax.block_until_ready(USES[use](gone))

@@ -348,7 +348,10 @@ def spread_like(x: Any, sharding: Any) -> Any:
     """Return the value ``x`` committed to a sharding over several devices.
 
     Addends of a sum are made, or added up, by a program.
+    Raises: RuntimeError for an array that was deleted.
     """
+    if type(x) is ArrayImpl and x.is_deleted():
+        raise deleted_argument(x)
     if not Seen.sums or type(x) is not ArrayImpl or x._sharding == sharding or not (
             holds_addends(x._sharding) or holds_addends(sharding)):
         return place_like(x, sharding)
@@ -369,7 +372,12 @@ _resharding = Kept()
 
 
 def with_layout(x: Any, layout: Layout) -> Any:
-    """Return an array with its axes in the order of ``layout``; itself if they are."""
+    """Return an array with its axes in the order of ``layout``; itself if they are.
+
+    Raises: RuntimeError for an array that was deleted.
+    """
+    if x.is_deleted():
+        raise deleted_argument(x)
     if Layout.from_xla(x._pjrt_layout).same_order(layout):
         return x
     aval, sharding = x.aval, x._sharding

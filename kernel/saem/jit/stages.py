@@ -388,8 +388,8 @@ class Compiled(Stage):
         for x, want, aval, path in zip(leaves, wanted, self._call.flat_in, self._call.paths()):
             if want is None or type(x) is not _jaxlib.ArrayImpl or not x.committed:
                 continue
-            have = x.format.layout
-            if not have.same_order(want.layout) and unusual_layout(x):
+            have = unusual_layout(x)
+            if have is not None and not have.same_order(want.layout):
                 wrong.append(f"Argument {path} with shape {aval.str_short()}:\n"
                              f"  Passed layout: {have}\n  Required layout: {want.layout}")
         _refuse("layouts", wrong, "device_put(x, compiled.input_formats[0][0])")

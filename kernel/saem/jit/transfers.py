@@ -225,7 +225,9 @@ def put_format(x: Any, wanted: Format) -> Any:
         return arrays.device_put(x, wanted.sharding)
     check_layouts("outputs", [wanted.layout], [aval_of(x)])
     x = arrays.device_put(x, wanted.sharding)
-    return x if format_of(x).layout.same_order(wanted.layout) else with_layout(x, wanted.layout)
+    have = format_of(x).layout
+    return x if have is not None and have.same_order(wanted.layout) else with_layout(
+        x, wanted.layout)
 
 
 def in_memory(x: Any, space: MemorySpace) -> Any:

@@ -265,7 +265,12 @@ def check_memory(x: Any, wanted: Any) -> None:
 
 
 def unusual_layout(x: Any) -> Layout | None:
-    """Return the layout of an array whose axes are not in the usual order, else None."""
+    """Return the layout of an array whose axes are not in the usual order, else None.
+
+    Of one that was deleted, None: C++ would end the process.
+    """
+    if x.is_deleted():
+        return None
     layout = Layout.from_xla(x._pjrt_layout)
     return None if layout.major_to_minor == tuple(range(len(layout.major_to_minor))) else layout
 
