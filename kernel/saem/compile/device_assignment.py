@@ -281,8 +281,7 @@ def divides_alike(wanted: Any, have: Any, ndim: int) -> bool:
 
     Then ``jit`` moves the argument.
     """
-    return have.memory_kind == wanted.memory_kind and (
-        wanted._to_xla_hlo_sharding(ndim) == have._to_xla_hlo_sharding(ndim))
+    return wanted._to_xla_hlo_sharding(ndim) == have._to_xla_hlo_sharding(ndim)
 
 
 def check_same_devices(a: Any, b: Any, numbers: tuple[int, ...]) -> None:
