@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 
-import jaxlib
 import numpy as np
 import pytest
 from explicit import agree
@@ -320,12 +319,6 @@ def open_product(a, b):
     return jnp.dot(a, b, out_sharding=P("x", None, unreduced={"y"}))
 
 
-made_whole_first = pytest.mark.skipif(
-    tuple(map(int, jaxlib.__version__.split(".")[:2])) > (0, 10),
-    reason="XLA of jaxlib 0.11 and later refuses to make addends of a whole result")
-
-
-@made_whole_first
 def test_a_file_keeps_which_sums_are_open(mesh):
     whole = placed((8, 4), "x", None)
     c = jax.reshard(whole, P("x", None, unreduced={"y"}))
@@ -348,7 +341,6 @@ def test_the_text_of_a_program_says_what_is_unreduced(mesh):
     assert "unreduced" not in reduced
 
 
-@made_whole_first
 @pytest.mark.parametrize("program", [
     lambda: jax.reshard(jax.reshard(jnp.arange(8.0), P("x", unreduced={"y"})), P()),
     lambda: jax.reshard(jax.reshard(jnp.arange(8.0), P(unreduced={"x", "y"})), P()),
@@ -396,7 +388,6 @@ def test_programs_without_sums_ask_for_none():
     assert not jax.typeof(jnp.ones(3)).sums.any
 
 
-@made_whole_first
 def test_numbers_of_addends_are_not_read(mesh):
     out = open_product(placed((8, 4), "x", "y"), placed((4, 6), "y"))
     for read in (np.asarray, lambda x: x.tolist(), jax.device_get):

@@ -231,7 +231,7 @@ def write_program(writer: Writer, closed: ClosedJaxpr, inputs: Sequence[Var],
         env[var] = writer.constant(np.asarray(value), var.aval)
     results = write_equations(writer, eqns, closed.jaxpr.outvars, env)
     if Seen.sums and spread is not None and spread.outs:
-        results = [r if s is None else whole(writer, r, s, aval)
+        results = [r if s is None else as_demanded(writer, r, s, aval)
                    for r, s, aval in zip(results, spread.outs, closed.out_avals)]
     if terms and any(terms.named):
         results = [writer.in_memory(r, kind) if named else r for r, kind, named in zip(
@@ -463,10 +463,23 @@ def whole(writer: Writer, x: str, sharding: Any, aval: ShapedArray) -> str:
 
     Else the partitioner takes the copies that devices have for the addends.
     """
-    unreduced: frozenset = getattr(getattr(sharding, "spec", None), "unreduced", frozenset())
-    if unreduced <= aval.sums.unreduced:
+    if unreduced_in(sharding) <= aval.sums.unreduced:
         return x
     return constrained(writer, x, entries_on(sharding, entries_of(aval), aval.sums))
+
+
+def as_demanded(writer: Writer, x: str, sharding: Any, aval: ShapedArray) -> str:
+    """Write that addends are made of the result ``x``, or added up, where ``sharding`` says so.
+
+    Partitioners of jaxlib 0.11 and later add up only what an operation says.
+    """
+    x = whole(writer, x, sharding, aval)
+    return x if aval.sums.unreduced <= unreduced_in(sharding) else constrained(writer, x, sharding)
+
+
+def unreduced_in(sharding: Any) -> frozenset:
+    """Return the axes along which devices hold addends."""
+    return getattr(getattr(sharding, "spec", None), "unreduced", frozenset())
 
 
 def private_function(module: Module, closed: ClosedJaxpr, name: str) -> tuple[str, list]:

@@ -493,7 +493,8 @@ def lower_manual(call: ShardMap, ctx: Any, xs: Sequence[str]) -> list[str]:
         finally:
             module.device_axes = outer
     try:
-        region, inside = region_apart(ctx, call.jaxpr)
+        passed = passed_through(call)
+        region, inside = region_apart(ctx, call.jaxpr, passed)
     finally:
         module.device_axes = outer
     names = ", ".join(f'"{n}"' for n in call.named)
@@ -502,23 +503,38 @@ def lower_manual(call: ShardMap, ctx: Any, xs: Sequence[str]) -> list[str]:
     opened = len(manual) < len(call.mesh.axis_names)
     ins = ", ".join(sharding_text(symbol, call.mesh, s, ctx.avals[x], opened)
                     for s, x in zip(specs, xs))
+    results = [*out_avals, *(ctx.avals[xs[i]] for i in passed)]
+    out_specs = [*call.out_specs, *(call.in_specs[i] for i in passed)]
     outs = ", ".join(sharding_text(symbol, call.mesh, s, a, opened)
-                     for s, a in zip(call.out_specs, out_avals))
+                     for s, a in zip(out_specs, results))
     return ctx.emit_many(
         f"sdy.manual_computation({', '.join(xs)}) in_shardings=[{ins}] out_shardings=[{outs}] "
-        f"manual_axes={{{names}}}", *xs, outs=out_avals, regions=[region])
+        f"manual_axes={{{names}}}", *xs, outs=results, regions=[region])[:len(out_avals)]
 
 
-def region_apart(ctx: Any, program: ClosedJaxpr) -> tuple[Region, list[tuple[Any, ShapedArray]]]:
+def passed_through(call: ShardMap) -> list[int]:
+    """Return which arguments are written as results too, of which no use is made.
+
+    They hold addends along axes along which no result does.  Shardy's verifier (jaxlib 0.11 and
+    later) knows nothing of the sums that the program makes of them, and refuses that they end.
+    """
+    open_axes = {n for spec in call.out_specs for n in spec.unreduced}
+    return [i for i, spec in enumerate(call.in_specs) if not spec.unreduced <= open_axes]
+
+
+def region_apart(ctx: Any, program: ClosedJaxpr, passed: Sequence[int]
+                 ) -> tuple[Region, list[tuple[Any, ShapedArray]]]:
     """Return a region of ``program``, and the array constants (value, aval) inside it.
 
-    A region of Shardy can use no value from outside, so these become its last arguments.
+    A region of Shardy can use no value from outside, so these become its last arguments.  The
+    arguments ``passed`` are its last results.
     """
     saved = ctx.hoisted, ctx.hoisted_name
     ctx.hoisted, ctx.hoisted_name = {}, f"%k{ctx.count}_"
     try:
         region = ctx.region(program.in_avals,
-                            lambda *names: lower_block(ctx, program, names), shardy=True)
+                            lambda *names: [*lower_block(ctx, program, names),
+                                            *(names[i] for i in passed)], shardy=True)
         inside = list(ctx.hoisted.values())
     finally:
         ctx.hoisted, ctx.hoisted_name = saved
