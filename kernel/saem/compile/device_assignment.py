@@ -84,9 +84,9 @@ class Spread(NamedTuple):
         """
         if not abstract.shape_tuple:
             return self.mesh
-        alike = [m for m in self.meshes if m.shape_tuple == abstract.shape_tuple]
-        if alike:
-            return next((m for m in alike if m.axis_types == abstract.axis_types), alike[0])
+        fitting = [m for m in self.meshes if m.shape_tuple == abstract.shape_tuple]
+        if fitting:
+            return next((m for m in fitting if m.axis_types == abstract.axis_types), fitting[0])
         devices = np.array(self.devices, object).reshape(abstract.axis_sizes)
         return Mesh(devices, abstract.axis_names, abstract.axis_types)
 
@@ -176,7 +176,7 @@ def _demanded(chosen: list[Any], args: Sequence[Any], demands: Demands) -> tuple
         if wanted is None:
             ins[number] = have
         elif have is not None:
-            if not divides_alike(wanted, have, len(physical_aval(aval_of(args[number])).shape)):
+            if not same_partition(wanted, have, len(physical_aval(aval_of(args[number])).shape)):
                 raise IncompatiblePlaces(
                     "Sharding passed to jit does not match the sharding on the respective arg. "
                     f"Got jit sharding: {wanted}, arg sharding: {have} for {{}}.", (number,),
@@ -276,8 +276,8 @@ class IncompatiblePlaces(errors.ArgumentError):
         return IncompatiblePlaces(self.form.replace("{}", called), self.numbers, self.advice)
 
 
-def divides_alike(wanted: Any, have: Any, ndim: int) -> bool:
-    """Return whether two shardings divide arrays alike, be it among other devices.
+def same_partition(wanted: Any, have: Any, ndim: int) -> bool:
+    """Return whether two shardings divide arrays into the same parts, on whatever devices.
 
     Then ``jit`` moves the argument.
     """

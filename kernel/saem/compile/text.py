@@ -149,6 +149,11 @@ class Module:
         # The libraries whose routines the program calls, of those that must be loaded.
         self.libraries: set[str] = set()
 
+    @property
+    def is_partitioned(self) -> bool:
+        """Whether XLA's partitioner divides among several devices what is written now."""
+        return len(self.devices) > 1 and self.device_axes is None
+
     def unique_name(self, wanted: str) -> str:
         """Return ``wanted`` made a legal symbol, numbered if it is taken."""
         name = base = symbol(wanted)
@@ -284,7 +289,7 @@ class Writer:
     def unsharded(self, x: str, axes: Sequence[int]) -> str:
         """Return ``x``, whose ``axes`` the partitioner may not shard: it divides no such work."""
         module = self.module
-        if len(module.devices) < 2 or module.device_axes is not None:
+        if not module.is_partitioned:
             return x
         aval = self.avals[x]
         entries = ", ".join(["{}" if i in axes else "{?}" for i in range(aval.ndim)])

@@ -178,23 +178,20 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: bool = Fa
         # One that moves from one device to another is copied.
         if d and isinstance(leaf, _jaxlib.ArrayImpl) and not (
                 hasattr(leaf.sharding, "_device") and hasattr(new.sharding, "_device")) and (
-                buffers_of(leaf).isdisjoint(buffers_of(new))):
+                not _shares(leaf, new)):
             leaf.delete()
     return placed
 
 
-def buffers_of(x: Any) -> set[int]:
-    """Return where the parts of an array lie in the memory of this process's devices.
-
-    What stays where it was has the same buffers in another array.
-    """
-    return {part.data.unsafe_buffer_pointer() for part in x.addressable_shards}
-
-
 def _shares(old: Any, new: Any) -> bool:
-    """Return whether an array that was put is the one given, or may have its buffers."""
+    """Return whether an array that was put is the one given, or has buffers of it."""
     return isinstance(old, _jaxlib.ArrayImpl) and (
-        old is new or old.sharding.device_set == new.sharding.device_set)
+        old is new or not buffers_of(old).isdisjoint(buffers_of(new)))
+
+
+def buffers_of(x: Any) -> set[int]:
+    """Return where the parts of an array lie in the memory of this process's devices."""
+    return {part.data.unsafe_buffer_pointer() for part in x.addressable_shards}
 
 
 def put_one(x: Any, where: Any) -> Any:

@@ -186,8 +186,7 @@ class DynamicUpdateSlice(Primitive):
 
     def lower(self, ctx, x, update, *starts):
         held = len(held_dims(ctx.in_avals[0]))
-        if len(ctx.module.devices) > 1 and ctx.module.device_axes is None:
-            # XLA's partitioner would leave starts as they are.
+        if ctx.module.is_partitioned:  # the partitioner would leave starts as they are
             room = [n - m for n, m in zip(ctx.in_avals[0].shape, ctx.in_avals[1].shape)]
             starts = tuple([clamped_start(ctx, s, r) for s, r in zip(starts, room)])
         starts = (*starts, *held_starts(ctx, held))
