@@ -1,7 +1,7 @@
 """Which parts of jaxlib does the engine use, and how do its versions differ?
 
 This is the one file that imports jaxlib: a list of names, and every difference between the
-supported versions (0.10 to 0.12).  Nothing else is here.
+supported versions (0.10.2 to 0.12).  Nothing else is here.
 
 Read before: nothing.  Read after: ``saem.core.config`` and ``saem.placement``.
 Invariant: no other module imports jaxlib (import-linter, ``make check``), and the real ``jax`` is
@@ -37,10 +37,10 @@ from jaxlib import _jax
 __version__ = jaxlib.version.__version__ if hasattr(jaxlib, "version") else jaxlib.__version__
 version_info = tuple(int(part) for part in __version__.split(".")[:3] if part.isdigit())
 
-if not (0, 10) <= version_info[:2] < (0, 13):
+if not (0, 10, 2) <= version_info < (0, 13):
     raise ImportError(
-        f"saem needs jaxlib 0.10, 0.11 or 0.12, but found {__version__}. "
-        "Try: pip install 'jaxlib>=0.10,<0.13', and restart the kernel or process."
+        f"saem needs jaxlib 0.10 (from 0.10.2 on), 0.11 or 0.12, but found {__version__}. "
+        "Try: pip install 'jaxlib>=0.10.2,<0.13', and restart the kernel or process."
     )
 
 

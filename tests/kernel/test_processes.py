@@ -12,6 +12,8 @@ import subprocess
 import sys
 import textwrap
 
+import pytest
+
 PROGRAM = textwrap.dedent("""
     import sys
     import numpy as np
@@ -66,17 +68,125 @@ PROGRAM = textwrap.dedent("""
 """)
 
 
+EXCHANGES = textwrap.dedent("""
+    import sys
+    import numpy as np
+    import saem as jax
+    from saem import lax, P
+
+    number, address = int(sys.argv[1]), sys.argv[2]
+    jax.distributed.initialize(address, num_processes=2, process_id=number)
+    here, everyone = jax.local_devices(), jax.devices()
+    utils = jax.experimental.multihost_utils
+    auto = (jax.sharding.AxisType.Auto,)
+
+    def same(x, whole):
+        # Whatever lies in this process is the part of ``whole`` that the sharding names.
+        assert x.shape == np.shape(whole)
+        for shard in x.addressable_shards:
+            np.testing.assert_allclose(np.asarray(shard.data), whole[shard.index], rtol=1e-6)
+
+    def refused(f, *words):
+        try:
+            f()
+        except ValueError as error:
+            assert all(word in str(error) for word in words), error
+        else:
+            raise AssertionError("not refused")
+
+    # An array moves among the same devices, eagerly: each process needs parts of the other.
+    mesh = jax.make_mesh((4,), ("d",), axis_types=auto)
+    two = jax.make_mesh((2, 2), ("p", "l"), axis_types=auto * 2)
+    whole = np.arange(24, dtype=np.float32).reshape(8, 3)
+    x = jax.device_put(whole, jax.NamedSharding(mesh, P("d")))
+    for other in (jax.NamedSharding(mesh, P()), jax.NamedSharding(two, P("l")),
+                  jax.NamedSharding(two, P(("l", "p"))), jax.NamedSharding(two, P("p"))):
+        moved = jax.device_put(x, other)
+        assert moved.sharding == other
+        same(moved, whole)
+        same(lax.with_sharding_constraint(x, other), whole)
+    explicit = jax.make_mesh((4,), ("e",), axis_types=(jax.sharding.AxisType.Explicit,))
+    typed = jax.device_put(whole, jax.NamedSharding(explicit, P("e")))
+    same(jax.sharding.reshard(typed, jax.NamedSharding(explicit, P())), whole)
+    turned = jax.NamedSharding(jax.sharding.Mesh(everyone[::-1], "q"), P("q"))
+    refused(lambda: jax.device_put(x, turned), "other processes", "process_allgather")
+
+    # pmap: each process gives the examples of its devices; collectives count all.
+    mine = np.arange(4, dtype=np.float32).reshape(2, 2) + 10 * number
+    rows = np.concatenate([np.arange(4, dtype=np.float32).reshape(2, 2) + 10 * n for n in (0, 1)])
+    total = rows.sum(0)
+    add = jax.pmap(lambda a: lax.psum(a, "i"), axis_name="i")
+    for given in (mine, jax.device_put(mine), add(mine) - total + mine):
+        found = add(given)
+        assert found.is_fully_addressable
+        np.testing.assert_allclose(found, [total, total])
+    np.testing.assert_allclose(add(jax.device_put(rows, jax.NamedSharding(mesh, P("d")))),
+                               [total, total])
+    numbers = jax.pmap(lambda a, k: lax.axis_index("i") * k + lax.axis_size("i"), axis_name="i",
+                       in_axes=(0, None))(mine, 10)
+    np.testing.assert_array_equal(numbers, 4 + 10 * (2 * number + np.arange(2)))
+    a, b = jax.pmap(lambda a: (a, lax.pmax(a, "i")), axis_name="i", in_axes=1,
+                    out_axes=(1, None))(mine)
+    np.testing.assert_array_equal(a, mine)
+    np.testing.assert_array_equal(b, [11, 13])  # the greatest of each row over all columns
+    ring = jax.pmap(lambda a: lax.ppermute(a, "i", [(n, (n + 1) % 4) for n in range(4)]),
+                    axis_name="i", axis_size=4, static_broadcasted_argnums=())(mine)
+    np.testing.assert_array_equal(ring, np.roll(rows, 1, 0)[2 * number:2 * number + 2])
+    back = jax.pmap(lambda a: lax.axis_index("i"), axis_name="i", devices=everyone[::-1])(mine)
+    np.testing.assert_array_equal(back, np.arange(2) + 2 * (1 - number))
+    alone = jax.pmap(lambda a: lax.psum(a, "i"), axis_name="i", devices=here)(mine)
+    np.testing.assert_array_equal(alone, [mine.sum(0)] * 2)
+    inside = jax.jit(add)(mine)
+    np.testing.assert_array_equal(inside, [mine.sum(0)] * 2)
+    keys = jax.random.split(jax.random.key(number), 2)
+    drawn = jax.pmap(lambda key: jax.random.uniform(key))(keys)
+    np.testing.assert_array_equal(drawn, [jax.random.uniform(key) for key in keys])
+    refused(lambda: add(mine[:1]), "each of the 2 devices", "got 1")
+    refused(lambda: jax.pmap(lambda a: a, axis_size=3)(mine), "axis_size 3", "axis_size 4")
+    assert add.lower(mine).compile()(jax.device_put(rows, jax.NamedSharding(
+        jax.sharding.Mesh(everyone, "i"), P("i")))).shape == (4, 2)
+
+    # A process that holds every other part gives them in their order; and gets them so.
+    odd = jax.NamedSharding(two, P(("l", "p")))
+    made = jax.make_array_from_process_local_data(odd, np.arange(4.0) + 10 * number, (8,))
+    want = np.array([0, 1, 10, 11, 2, 3, 12, 13], np.float32)
+    same(made, want)
+    got = utils.global_array_to_host_local_array(made, two, P(("l", "p")))
+    np.testing.assert_array_equal(got, np.arange(4.0) + 10 * number)
+    refused(lambda: jax.make_array_from_process_local_data(odd, np.arange(3.0), (8,)),
+            "3 elements", "4 elements")
+    refused(lambda: jax.make_array_from_process_local_data(odd, np.arange(4.0), (8, 2)),
+            "2 dimensions")
+
+    # Callbacks see arrays of their own process.
+    parts = jax.shard_map(lambda a: jax.pure_callback(
+        lambda v: np.asarray(v) * 2, jax.ShapeDtypeStruct(a.shape, a.dtype), a),
+        mesh=mesh, in_specs=P("d"), out_specs=P("d"))(x)
+    same(parts, 2 * whole)
+
+    # What lies on one device of another process is known by its type alone.
+    far = jax.device_put(whole, everyone[2 * (1 - number)])
+    assert far.shape == (8, 3) and not far.is_fully_addressable
+    assert not far.addressable_shards and not far.sharding.addressable_devices
+    assert "shape=(8, 3)" in repr(far) and f"{x}" == str(x)
+    assert utils.broadcast_one_to_all(np.float32(number)).shape == ()
+    jax.distributed.shutdown()
+    print("agreed", number)
+""")
+
+
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
 
 
-def test_two_processes_compute_as_one():
+@pytest.mark.parametrize("program", [PROGRAM, EXCHANGES], ids=["whole", "exchanges"])
+def test_two_processes_compute_as_one(program):
     address = f"127.0.0.1:{free_port()}"
     environment = {**os.environ, "SAEM_NUM_CPU_DEVICES": "2",
                    "PYTHONPATH": os.pathsep.join(sys.path)}
-    running = [subprocess.Popen([sys.executable, "-c", PROGRAM, str(n), address], text=True,
+    running = [subprocess.Popen([sys.executable, "-c", program, str(n), address], text=True,
                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment)
                for n in range(2)]
     try:

@@ -47,11 +47,11 @@ def test_what_is_needed_is_what_the_distribution_and_its_extra_ask_for():
 
 
 @pytest.mark.parametrize(("version", "answer"), [
-    ("0.7.2", False), ("0.9.2", False), ("0.10.0", True), ("0.12.0.1", True), ("0.13.0", False),
-    ("1.0", False),
+    ("0.7.2", False), ("0.9.2", False), ("0.10.0", False), ("0.10.2", True),
+    ("0.12.0.1", True), ("0.13.0", False), ("1.0", False),
 ])
 def test_a_version_fits_as_a_requirement_says(version, answer):
-    assert prepare.fits(version, "jaxlib>=0.10,<0.13") is answer
+    assert prepare.fits(version, "jaxlib>=0.10.2,<0.13") is answer
 
 
 def test_an_older_jaxlib_stays_and_ours_goes_beside_the_package(

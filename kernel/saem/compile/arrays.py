@@ -117,8 +117,9 @@ def show(x: Any) -> str:
 def can_be_read(x: Any) -> bool:
     """Return whether this process can put the numbers of ``x`` together."""
     sharding = x._sharding
-    return (sharding.is_fully_addressable or sharding.is_fully_replicated) \
-        and not holds_addends(sharding)
+    here = sharding.is_fully_addressable or (
+        sharding.is_fully_replicated and sharding.has_addressable_devices)
+    return here and not holds_addends(sharding)
 
 
 def one_number(x: Any, kind: type) -> Any:
@@ -297,7 +298,7 @@ _METHODS = {
     "__repr__": show,
     "__str__": lambda x: str(value_of(x)) if can_be_read(x) else show(x),
     "__format__": lambda x, spec: format(value_of(x)[()], spec) if not x.aval.shape
-    else format(value_of(x), spec),
+    else format(value_of(x) if spec or can_be_read(x) else show(x), spec),
     "__len__": lambda x: len(x.aval),
     "__bool__": truth,
     "__int__": lambda x: one_number(x, int),

@@ -347,16 +347,21 @@ def put_spread(x: Any, sharding: Any) -> Any:
 def spread_like(x: Any, sharding: Any) -> Any:
     """Return the value ``x`` committed to a sharding over several devices.
 
-    Addends of a sum are made, or added up, by a program.
+    Addends of a sum are made, or added up, by a program; and a program exchanges the parts of an
+    array between processes.
     Raises: RuntimeError for an array that was deleted.
     """
-    if type(x) is ArrayImpl and x.is_deleted():
-        raise deleted_argument(x)
-    if not Seen.sums or type(x) is not ArrayImpl or x._sharding == sharding or not (
-            holds_addends(x._sharding) or holds_addends(sharding)):
+    if type(x) is not ArrayImpl:
         return place_like(x, sharding)
-    if x._sharding.device_set != sharding.device_set:
-        x = place_like(x, NamedSharding(sharding.mesh, PartitionSpec()))
+    if x.is_deleted():
+        raise deleted_argument(x)
+    if x._sharding == sharding:
+        return place_like(x, sharding)
+    if Seen.sums and (holds_addends(x._sharding) or holds_addends(sharding)):
+        if x._sharding.device_set != sharding.device_set:
+            x = place_like(x, NamedSharding(sharding.mesh, PartitionSpec()))
+    elif not crosses_processes(x, sharding):
+        return place_like(x, sharding)
     key = x.aval, x._sharding, sharding
     program = _resharding.get(key)
     if program is None:
@@ -369,6 +374,17 @@ def spread_like(x: Any, sharding: Any) -> Any:
 
 
 _resharding = Kept()
+
+
+def crosses_processes(x: Any, sharding: Any) -> bool:
+    """Whether parts of ``x`` may have to go to other processes to be placed as ``sharding`` says.
+
+    The answer is the same in all of these, since they must run the same programs.
+    """
+    here = x._sharding
+    return (not here.is_fully_addressable
+            and here._device_assignment == sharding._device_assignment
+            and not here.is_equivalent_to(sharding, x.ndim))
 
 
 def with_layout(x: Any, layout: Layout) -> Any:

@@ -459,7 +459,7 @@ class ShapeDtypeStruct:
         if dtype is None:
             raise ValueError("ShapeDtypeStruct: dtype must be specified.")
         self.manual_axis_type = manual_axis_type
-        self.shape = tuple(shape)
+        self.shape = tuple([int(n) if isinstance(n, np.integer) else n for n in shape])
         self.dtype = dtype if isinstance(dtype, dtypes.ExtendedDType) else np.dtype(dtype)
         self.weak_type = weak_type
         self.sharding: Any

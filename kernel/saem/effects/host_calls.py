@@ -116,8 +116,8 @@ def host_call(prim: Callback, in_avals: tuple[ShapedArray, ...]) -> HostCall:
 
 @functools.cache
 def host_device() -> Any:
-    """Return the CPU device on which callbacks see their arguments."""
-    return devices.devices("cpu")[0]
+    """Return the CPU device of this process on which callbacks see their arguments."""
+    return devices.local_devices(backend="cpu")[0]
 
 
 def on_host(buffer: np.ndarray) -> Any:

@@ -23,7 +23,7 @@ from saem.ops.constraints import prefix
 from saem.placement import devices
 from saem.placement.meshes import AxisType, Mesh
 from saem.placement.shardings import NamedSharding, PartitionSpec
-from saem.placement.spread import make_array_from_process_local_data
+from saem.placement.spread import make_array_from_process_local_data, own_part
 
 
 def _by_process() -> tuple[Mesh, NamedSharding]:
@@ -77,7 +77,7 @@ def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
         return tree.map_(np.asarray, in_tree)
     source = process_allgather(np.asarray(is_source))
     chosen = int(np.argmax(source))
-    return tree.map_(lambda x: process_allgather(x)[chosen], in_tree)
+    return tree.map_(lambda x: np.asarray(process_allgather(x)[chosen]), in_tree)
 
 
 def sync_global_devices(name: str) -> None:
@@ -119,9 +119,15 @@ def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspe
     """
     leaves, structure = tree.flatten(global_inputs)
     specs = _specs(pspecs, global_inputs)
-    return structure.unflatten([
-        device_put(_local_part(x), NamedSharding(global_mesh.local_mesh, spec))
-        for x, spec in zip(leaves, specs)])
+    return structure.unflatten([_local_part(x, global_mesh, spec)
+                                for x, spec in zip(leaves, specs)])
+
+
+def _local_part(x: Any, mesh: Mesh, spec: PartitionSpec) -> Any:
+    here = NamedSharding(mesh.local_mesh, spec)
+    if getattr(x, "is_fully_addressable", True):
+        return device_put(x, here)
+    return own_part(device_put(x, NamedSharding(mesh, spec)), here)
 
 
 def _specs(pspecs: Any, values: Any) -> list[PartitionSpec]:
@@ -131,20 +137,6 @@ def _specs(pspecs: Any, values: Any) -> list[PartitionSpec]:
         raise ValueError("`None` is not a valid input to the pspecs argument. Please use "
                          "jax.sharding.PartitionSpec() if you wanted to replicate your input.")
     return specs
-
-
-def _local_part(x: Any) -> np.ndarray:
-    if getattr(x, "is_fully_addressable", True):
-        return np.asarray(x)
-    parts = x.addressable_shards
-    begins = [min(p.index[a].indices(n)[0] for p in parts) for a, n in enumerate(x.shape)]
-    ends = [max(p.index[a].indices(n)[1] for p in parts) for a, n in enumerate(x.shape)]
-    local = np.empty([e - b for b, e in zip(begins, ends)], x.dtype)
-    for part in parts:
-        where = tuple(slice(i.indices(n)[0] - b, i.indices(n)[1] - b)
-                      for i, n, b in zip(part.index, x.shape, begins))
-        local[where] = np.asarray(part.data)
-    return local
 
 
 _preemption: list[Any] = []

@@ -78,6 +78,7 @@ from saem.ops.contract import (
     dot_general,
 )
 from saem.ops.convert import bitcast_convert_type, convert_element_type, reduce_precision
+from saem.ops.convert import holding as _holding
 from saem.ops.cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum
 from saem.ops.dot_algorithms import DotAlgorithm, DotAlgorithmPreset
 from saem.ops.dynamic_slicing import (
@@ -246,7 +247,8 @@ def index_take(src: Array, idxs: Sequence[Any], axes: Sequence[int]) -> Array:
     """
     shape = aval_of(src).shape
     columns = [broadcast_in_dim(x, (*aval_of(x).shape, 1), (0,)) for x in idxs]
-    places = concatenate(columns, 1)
+    longest = int(np.max([shape[a] for a in axes], initial=0))
+    places = _holding(concatenate(columns, 1), longest)
     sizes = np.asarray([shape[a] for a in axes], aval_of(places).dtype)[None]
     places = rem(add(rem(places, sizes), sizes), sizes)
     windows = [1 if i in axes else n for i, n in enumerate(shape)]

@@ -56,14 +56,14 @@ def needed(distribution: str = "saem", extra: str = "lens") -> list[str]:
 
 
 def fits(version: str, requirement: str) -> bool:
-    """Whether a version is one that the requirement (``name>=0.10,<0.13``) takes."""
+    """Whether a version is one that the requirement (``name>=0.10.2,<0.13``) takes."""
     tests = {">=": tuple.__ge__, "<": tuple.__lt__, ">": tuple.__gt__, "<=": tuple.__le__}
     return all(tests[sign](_numbers(version), _numbers(bound))
                for sign, bound in re.findall(r"(>=|<=|<|>)([\d.]+)", requirement))
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in re.findall(r"\d+", version)[:2])
+    return tuple(int(part) for part in re.findall(r"\d+", version)[:3])
 
 
 def versions(requirements: Iterable[str]) -> dict[str, str | None]:

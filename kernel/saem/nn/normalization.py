@@ -23,6 +23,7 @@ from saem.custom_derivatives import custom_jvp
 from saem.jit.library import library_function
 from saem.numpy.axes import array_argument, numbers_may_be_arrays
 from saem.numpy.promote import promote_args, promote_args_inexact
+from saem.ops.convert import holding
 from saem.ops.shape import canonical_axis
 from saem.typing import Array, ArrayLike, Axis, DTypeLike
 
@@ -159,6 +160,8 @@ def one_hot(x: ArrayLike, num_classes: int, *, dtype: DTypeLike | None = None,
 
 @library_function(static_argnames=("num_classes", "dtype", "axis"))
 def _one_hot(x, num_classes, dtype, axis):
+    if dtypes.is_integer(x.dtype):
+        x = holding(x, num_classes)
     axis = canonical_axis(axis, x.ndim + 1)
     column = jnp.expand_dims(x, axis)
     row = [num_classes if i == axis else 1 for i in range(x.ndim + 1)]

@@ -594,7 +594,7 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
         return _insert_dynamic(arr, obj, values, axis)
     places = _slots("insert", obj, size)
     scalar_place = places.ndim == 0
-    places = places.reshape(-1)
+    places = places.reshape(-1).astype(np.int64)
     places = np.where(places < 0, places + size, places).clip(0, size)
     values = convert_value(values, arr.dtype, aval_of(arr).weak_type)
     if values.ndim < arr.ndim:

@@ -321,7 +321,7 @@ def _repeat_known(a: Any, counts: np.ndarray, axis: int) -> Any:
             "operands could not be broadcast together with remapped shapes [original->remapped]: "
             f"{counts.shape}  and requested shape ({a.shape[axis]},)",
             advice="Give one number, or as many as there are elements.")
-    places = np.repeat(np.arange(a.shape[axis], dtype=np.int32), counts)
+    places = np.repeat(np.arange(a.shape[axis], dtype=np.int32), counts.astype(np.int64))
     return getitem(a, (slice(None),) * axis + (places,))
 
 

@@ -41,6 +41,7 @@ from saem.numpy.promote import (
 from saem.numpy.reductions import as_truth, strong
 from saem.numpy.searching import nonzero
 from saem.ops import compare, select, shape, slicing
+from saem.ops.convert import holding
 from saem.ops.gather import gather
 from saem.ops.shape import canonical_axis
 from saem.ops.windows import GatherDimensionNumbers
@@ -94,6 +95,7 @@ def take(a: ArrayLike, indices: ArrayLike, axis: int | None = None, out: None = 
                                "Cannot do a non-empty jnp.take() from an empty axis.",
                                advice="Check x.shape first.")
     if mode == "wrap":
+        indices = holding(indices, size)
         indices, mode = remainder(indices, scalar(size, indices.dtype)), "promise_in_bounds"
     wraps = mode in (None, "fill")
     return getitem(a, (_WHOLE,) * axis + (indices,), mode=mode or "fill", fill_value=fill_value,
@@ -134,6 +136,7 @@ def take_along_axis(arr: ArrayLike, indices: ArrayLike, axis: int | None = -1, m
             "indices and arr must have the same number of dimensions; "
             f"{indices.ndim} vs. {arr.ndim}", advice="Add an axis: indices[:, None].")
     axis = canonical_axis(axis, arr.ndim)
+    indices = holding(indices, arr.shape[axis])
     if wrap_negative_indices is not False:
         zero, size = scalar(0, indices.dtype), scalar(arr.shape[axis], indices.dtype)
         indices = select.select_n(compare.lt(indices, zero), indices, add(indices, size))
@@ -276,6 +279,7 @@ def _put(a: Any, ind: Any, v: Any, mode: str | None) -> Any:
     reps = -(-places.shape[0] // values.shape[0])
     values = slicing.slice_in_dim(shape.concatenate([values] * reps, 0), 0, places.shape[0])
     if mode == "wrap":
+        places = holding(places, flat.shape[0])
         places = remainder(places, scalar(flat.shape[0], places.dtype))
     out = scatter_update(flat, places, values, "set", mode="drop" if mode == "drop" else "clip",
                          wrap_negative_indices=mode is None)
@@ -362,15 +366,20 @@ def _put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None,
 
 @library_function(static_argnames=("shape",))
 def _unravel(indices: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
-    size = math.prod(shape)
-    negative = compare.lt(indices, weakly_like(indices, 0))
-    inside = if_else(negative, add(indices, weakly_like(indices, size)), indices)
-    rest = select.clamp(weakly_like(indices, 0), inside, weakly_like(indices, max(size - 1, 0)))
+    rest = holding(indices, max(shape, default=0))
+    zero = weakly_like(rest, 0)
     parts = []
     for n in reversed(shape):
-        parts.append(remainder(rest, weakly_like(rest, max(n, 1))))
-        rest = floor_divide(rest, weakly_like(rest, max(n, 1)))
-    return tuple(reversed(parts))
+        parts.append(remainder(rest, weakly_like(rest, n)))
+        rest = floor_divide(rest, weakly_like(rest, n))
+    # What remains is 0 for a place inside, and -1 for one that counts from the end.
+    beyond = compare.gt(rest, zero)
+    last = [if_else(beyond, weakly_like(rest, n - 1), part)
+            for n, part in zip(shape, reversed(parts))]
+    if dtypes.is_unsigned(rest.dtype):
+        return tuple(last)
+    before = compare.lt(rest, weakly_like(rest, -1))
+    return tuple([if_else(before, zero, part) for part in last])
 
 
 def unravel_index(indices: ArrayLike, shape: Shape) -> tuple[Any, ...]:
@@ -421,6 +430,13 @@ def ravel_multi_index(multi_index: Sequence[Any], dims: Sequence[int], mode: str
     index = aval_of(promote_dtypes(*parts)[0]).dtype if dtype is None and parts else \
         dtypes.canonicalize(int if dtype is None else dtype, explicit=dtype is not None,
                             where="ravel_multi_index")
+    if math.prod(sizes) - 1 > dtypes.iinfo(index).max:
+        raise errors.explained(
+            errors.ArgumentError, "ravel_multi_index.C5",
+            f"jnp.ravel_multi_index: dtype={index!r} not large enough to hold flattened index for "
+            f"dims={tuple(sizes)}. Use the dtype argument to pass a suitable dtype (e.g. "
+            "dtype=np.min_scalar_type(prod(dims))).",
+            advice="int64 needs jax.config.update('jax_enable_x64', True).")
     return _ravel_places(parts, sizes=tuple(sizes), mode=mode, order=order, index=index)
 
 

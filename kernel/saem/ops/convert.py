@@ -19,6 +19,7 @@ import numpy as np
 from saem.compile.dispatch import put
 from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of, kept
+from saem.core.dimensions import Size, is_static
 from saem.core.dtypes import ExtendedDType
 from saem.core.primitive import NOT_LINEAR, Primitive, primitive
 from saem.core.trace import bind, eval_trace, state
@@ -266,6 +267,20 @@ def convert_element_type(operand: ArrayLike, new_dtype: Any) -> Array:
     if dtypes.is_complex(aval_of(operand).dtype):
         warn_of_imaginary_part(new_dtype, stacklevel=3)
     return unchanged(convert(operand, new_dtype))
+
+
+def holds(dtype: np.dtype, n: Size) -> bool:
+    """Whether the integers of ``dtype`` reach up to ``n``; 32 bits are taken to hold any size."""
+    return dtypes.itemsize_bits(dtype) >= 32 or (is_static((n,)) and dtypes.iinfo(dtype).max >= n)
+
+
+def holding(index: Any, n: Size) -> Any:
+    """Return the integers ``index`` in a dtype that holds ``n``: int32 where theirs does not.
+
+    Places along an axis of 300 wrap around, count from the end and are clamped by numbers that
+    int8 lacks.
+    """
+    return index if holds(aval_of(index).dtype, n) else convert_element_type(index, np.int32)
 
 
 def warn_of_imaginary_part(dtype: Any, stacklevel: int = 4) -> None:

@@ -25,7 +25,7 @@ from saem.core.trace import bind
 from saem.ops import sharding_rules, sum_rules
 from saem.ops.arithmetic import add
 from saem.ops.compare import lt
-from saem.ops.convert import convert_element_type
+from saem.ops.convert import convert_element_type, holds
 from saem.ops.gather import slice_windows
 from saem.ops.linear import broadcast_in_dim, held_dims, literal, stacked, zeros_of
 from saem.ops.scatter import update_windows
@@ -257,7 +257,14 @@ def wrapped_starts(operand: Any, start_indices: Any, allow_negative: bool | Sequ
         else list(allow_negative)
     if len(starts) != len(shape):
         return starts
+    if not all(map(index_holds, starts, shape)):  # all starts have one dtype
+        starts = [convert_element_type(s, np.int32) for s in starts]
     return [(wrapped if ok else not_negative)(s, n) for s, n, ok in zip(starts, shape, allowed)]
+
+
+def index_holds(start: Any, n: Size) -> bool:
+    dtype = aval_of(start).dtype
+    return not dtypes.is_integer(dtype) or holds(dtype, n)
 
 
 def not_negative(start: Any, n: int) -> Any:

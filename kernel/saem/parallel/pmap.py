@@ -4,13 +4,18 @@
 a mesh of one axis, inside a ``jit``, that takes the mapped axis off every argument and puts it back
 on every result.
 
+Where several processes compute together, each gives the examples of its own devices, and the mesh
+spans the devices of all.
+
 Read before: ``parallel.shard_map``, ``jit.jitted``.
-Invariant: a mesh is made of the first devices, as many as there are examples.
+Invariant: a mesh is made of the first devices, as many as there are examples; across processes,
+of all devices (tests/kernel/test_processes.py).
 Source: the documentation of jax.pmap.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -23,11 +28,14 @@ from saem.core.frames import boundary
 from saem.core.record import Record
 from saem.core.trace import eval_trace, state
 from saem.jit.decorator import jit
+from saem.jit.transfers import device_put
 from saem.ops.shape import canonical_axis, expand_dims, squeeze
 from saem.parallel.shard_map import Site
 from saem.placement.devices import backend as backend_of
+from saem.placement.devices import process_index
 from saem.placement.meshes import Mesh
 from saem.placement.shardings import NamedSharding, PartitionSpec
+from saem.placement.spread import make_array_from_single_device_arrays, own_part
 from saem.transform.derivatives import as_array
 from saem.transform.mapping import is_none
 
@@ -42,6 +50,10 @@ def pmap(fun: Callable, axis_name: Any = None, *, in_axes: Any = 0, out_axes: An
     """Return ``fun`` run on several devices at once, each on one example along ``in_axes``.
 
     Results stack along ``out_axes``, each on its device; a result with None is that of the first.
+
+    With several processes, each calls it with the examples of its own devices and gets their
+    results; collectives and ``axis_size`` count those of all processes.  Inside ``jit`` and other
+    transformations a process maps over its own devices alone.
 
     Raises: ValueError when called, if nothing is mapped, sizes differ, or devices do not suffice.
 
@@ -94,6 +106,8 @@ class Mapping:
 
     def ready(self, args: tuple, kwargs: dict) -> Any:
         """Return the jitted function for as many examples as these arguments hold."""
+        if state.trace is eval_trace and self.across is not None:
+            return self.across
         run = self.known(args)
         if run is None:
             _, dynamic, axes = self.split(args)
@@ -102,6 +116,14 @@ class Mapping:
             if run is None:
                 run = self.runs[size] = self.make(self.mesh(size))
         return run.fast if state.trace is eval_trace and not kwargs else run.plain
+
+    @functools.cached_property
+    def across(self) -> Across | None:
+        """The function over the devices of all processes, None if all are of this one."""
+        devices = self.devices if self.devices is not None \
+            else backend_of(self.backend).devices()
+        here = [d for d in devices if d.process_index == process_index(self.backend)]
+        return Across(self, devices, here) if 0 < len(here) < len(devices) else None
 
     def known(self, args: tuple) -> Run | None:
         """Return the jitted function by the size of the first argument alone, if that decides.
@@ -168,15 +190,16 @@ class Mapping:
                 "pmap requires at least one argument with a mapped axis.",
                 advice="Give an array with a leading axis of one entry for each device.")
         size = next(iter(found))
+        total = self.across.mesh.size if self.across else size
         if not size:
             raise errors.explained(
                 errors.ArgumentError, "pmap.C10",
                 "pmap got arguments of size 0 along the mapped axis.",
                 advice="Give one example for each device that is to work.")
-        if self.axis_size is not None and size != self.axis_size:
+        if self.axis_size not in (None, size, total):
             raise errors.explained(
                 errors.ArgumentError, "pmap.C2",
-                f"Specified axis_size {self.axis_size} doesn't match received axis_size {size}.",
+                f"Specified axis_size {self.axis_size} doesn't match received axis_size {total}.",
                 advice="Leave axis_size out; it follows from the arguments.")
         if len(found) > 1:
             lines = ", ".join(f"axis {d} of shape {s} has size {n}" for n, (d, s) in found.items())
@@ -225,9 +248,7 @@ class Mapping:
             def one(*parts: Any) -> Any:
                 values = [x if d is None else squeeze(x, (d,)) for x, d in zip(parts, axes)]
                 inner, keywords = in_tree.unflatten(values)
-                rest = iter(inner)
-                given = [x if i in fixed else next(rest) for i, x in enumerate(args)]
-                return self.stack(self.fun(*given, **keywords))
+                return self.stack(self.fun(*with_dynamic(args, fixed, inner), **keywords))
 
             one.__name__ = getattr(self.fun, "__name__", "pmap")
             site = Site(one, mesh, (), False)
@@ -270,6 +291,65 @@ class Mapping:
 
     def out_specs(self, result: Any) -> list[Any]:
         return [self.spec(x, d) for x, d in zip(tree.leaves(result), self.out_axes_of(result))]
+
+
+class Across:
+    """A mapping over the devices of all processes, of which this one has ``here``."""
+
+    def __init__(self, mapping: Mapping, devices: Sequence[Any], here: Sequence[Any]):
+        self.mapping = mapping
+        self.mesh = Mesh(devices, (mapping.name,))
+        self.here = Mesh(here, (mapping.name,))
+        self.jitted = mapping.make(self.mesh).plain
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        args, kwargs = self.arguments(args, kwargs)
+        return tree.map_(lambda x: own_part(x, NamedSharding(self.here, x.sharding.spec)),
+                         self.jitted(*args, **kwargs))
+
+    def lower(self, *args: Any, **kwargs: Any) -> Any:
+        args, kwargs = self.arguments(args, kwargs)
+        return self.jitted.lower(*args, **kwargs)
+
+    def arguments(self, args: tuple, kwargs: dict) -> tuple[list[Any], dict]:
+        """Return the arguments as arrays over all processes."""
+        fixed, dynamic, axes = self.mapping.split(args)
+        leaves, structure = tree.flatten((dynamic, kwargs))
+        self.mapping.size(leaves, axes)
+        inner, keywords = structure.unflatten([
+            self.spread(x, d) for x, d in zip(leaves, axes)])
+        return with_dynamic(args, fixed, inner), keywords
+
+    def spread(self, x: Any, axis: int | None) -> Any:
+        """Return the array over all processes of which ``x`` is what lies in this one, or all.
+
+        Raises: ValueError if it does not hold one example for each device of this process.
+        """
+        spec = self.mapping.spec(x, axis)
+        everywhere = NamedSharding(self.mesh, spec)
+        shape = list(np.shape(x))
+        is_part = getattr(x, "is_fully_addressable", True)
+        if axis is not None:
+            size = shape[axis]
+            if size != (self.here if is_part else self.mesh).size:
+                raise errors.explained(
+                    errors.ArgumentError, "pmap.C4",
+                    f"pmap across processes requires one example for each of the {self.here.size} "
+                    f"devices of this process, but got {size}.",
+                    advice="Give in each process as many examples as jax.local_device_count(), or "
+                    "name the devices of this process alone: devices=jax.local_devices().")
+            shape[axis] = self.mesh.size
+        if not is_part:
+            return device_put(x, everywhere)
+        parts = device_put(x, NamedSharding(self.here, spec)).addressable_shards
+        return make_array_from_single_device_arrays(
+            shape, everywhere, [part.data for part in parts])
+
+
+def with_dynamic(args: Sequence[Any], fixed: set[int], dynamic: Iterable[Any]) -> list[Any]:
+    """Return ``args`` with those that are not at the places ``fixed`` replaced by ``dynamic``."""
+    rest = iter(dynamic)
+    return [x if i in fixed else next(rest) for i, x in enumerate(args)]
 
 
 class Run(Record):

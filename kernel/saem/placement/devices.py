@@ -356,9 +356,6 @@ class SingleDeviceSharding:
     def _device_assignment(self) -> tuple:
         return (self._device,)
 
-    # Checkpoint libraries ask for the devices of this process in their order.
-    _addressable_device_assignment = _device_assignment
-
     @property
     def memory_kind(self) -> str | None:
         return self._memory_kind
@@ -371,13 +368,22 @@ class SingleDeviceSharding:
     def num_devices(self) -> int:
         return 1
 
+    is_fully_replicated = True
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        return self._internal_device_list.is_fully_addressable
+
+    has_addressable_devices = is_fully_addressable
+
+    # Checkpoint libraries ask for the devices of this process in their order.
+    @property
+    def _addressable_device_assignment(self) -> tuple:
+        return (self._device,) if self.is_fully_addressable else ()
+
     @property
     def addressable_devices(self) -> set:
-        return {self._device}
-
-    is_fully_replicated = True
-    is_fully_addressable = True
-    has_addressable_devices = True
+        return set(self._addressable_device_assignment)
 
     def _to_xla_hlo_sharding(self, ndim: int) -> Any:
         return _jaxlib.HloSharding.replicate()
@@ -393,7 +399,9 @@ class SingleDeviceSharding:
         """Return which part of the array each device holds: here, all of it."""
         return {self._device: (slice(None),) * len(global_shape)}
 
-    addressable_devices_indices_map = devices_indices_map
+    def addressable_devices_indices_map(self, global_shape: tuple[int, ...]) -> dict:
+        """Return what ``devices_indices_map`` does, of the devices of this process."""
+        return self.devices_indices_map(global_shape) if self.is_fully_addressable else {}
 
     def shard_shape(self, global_shape: tuple[int, ...]) -> tuple[int, ...]:
         return tuple(global_shape)

@@ -88,7 +88,8 @@ def move(x: Any, sharding: Any, committed: bool) -> Any:
             errors.ArgumentError, "device_put.C3",
             f"device_put cannot move an array from {here} to {sharding}: part of it lies on "
             "devices of other processes.",
-            advice="Do it inside jit with out_shardings, which every process must call.")
+            advice="Use a mesh of the same devices in the same order, or gather the array first: "
+            "jax.experimental.multihost_utils.process_allgather(x, tiled=True).")
     return put_host(assemble(x), aval, sharding, committed)
 
 
@@ -298,6 +299,17 @@ def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Any,
                      [by_device[d] for d in places], True, _skip_checks=True)
 
 
+def own_part(x: Any, here: Any) -> Any:
+    """Return what lies in this process of ``x``, as an array of its own, with sharding ``here``.
+
+    ``here`` shards over the devices of this process as ``x`` is sharded over all.
+    """
+    part = x.sharding.shard_shape(x.shape)
+    shape = [p * tiles for p, tiles in zip(part, here.tiles(len(part)))]
+    return make_array_from_single_device_arrays(
+        shape, here, [shard.data for shard in x.addressable_shards])
+
+
 def make_array_from_process_local_data(sharding: Any, local_data: Any,
                                        global_shape: Sequence[int] | None = None) -> Any:
     """Return the array of which this process holds ``local_data``, or a pytree of arrays.
@@ -330,22 +342,35 @@ def _of_process(sharding: Any, local_data: Any, global_shape: Sequence[int | Non
             "should be None or equal to local_data.shape.Got "
             f"global_shape={tuple(global_shape)} and local_data.shape={local_data.shape}. "
             "One process holds all of the array.")
+    if global_shape is not None and len(global_shape) != local_data.ndim:
+        raise ValueError(
+            f"Invalid host data: global_shape={tuple(global_shape)} has {len(global_shape)} "
+            f"dimensions, but the process data, of shape {local_data.shape}, has "
+            f"{local_data.ndim}.")
     guess = _global_shape(sharding, local_data.shape)
     if global_shape is None:
         shape = guess
     else:
         shape = tuple(g if n is None else n for n, g in zip(global_shape, guess))
     places = sharding.addressable_devices_indices_map(shape)
-    first = [min((s.indices(n)[0] for s in column), default=0)
-             for column, n in zip(zip(*places.values()), shape)] if shape else []
-    whole = local_data.shape == shape
+    # Along each axis: where the parts that are here begin in the whole, and how long each is.
+    begins = [sorted({s.indices(n)[0] for s in column})
+              for column, n in zip(zip(*places.values()), shape)]
+    lengths = sharding.shard_shape(shape)
+    for axis, (have, n, mine, length) in enumerate(zip(local_data.shape, shape, begins, lengths)):
+        if have not in (n, len(mine) * length):
+            raise ValueError(
+                "Invalid host data, each dimension should match either global or process shape. In "
+                f"dimension {axis}, the process data has {have} elements. Process addresses "
+                f"{len(mine) * length} elements and global_shape={shape}.")
 
     def part(index: tuple[slice, ...]) -> np.ndarray:
-        if whole:
-            return local_data[index]
-        return local_data[tuple(
-            slice(s.indices(n)[0] - begin, s.indices(n)[1] - begin)
-            for s, n, begin in zip(index, shape, first))]
+        where = []
+        for have, n, mine, length, s in zip(local_data.shape, shape, begins, lengths, index):
+            begin = s.indices(n)[0]
+            where.append(s if have == n else slice(
+                place := mine.index(begin) * length, place + length))
+        return local_data[tuple(where)]
 
     return make_array_from_callback(shape, sharding, part)
 
