@@ -50,6 +50,20 @@ def test_one_version_everywhere():
     assert f"## {version}" in (ROOT / "CHANGELOG.md").read_text("utf-8")
 
 
+def test_the_extension_asks_for_the_oldest_jupyterlab_that_saem_takes():
+    needs = PROJECT["project"]["optional-dependencies"]["lab"]
+    oldest = next(m[1] for need in needs if (m := re.match(r"jupyterlab>=([\d.]+)", need)))
+    package = json.loads((ROOT / "extension/package.json").read_text("utf-8"))
+    ranges = {name: asked for name, asked in package["dependencies"].items()
+              if name.startswith("@jupyterlab/")}
+    assert ranges["@jupyterlab/application"] == f"^{oldest}.0"
+    # JupyterLab numbers some packages on their own: 4.2 has apputils 4.3, services 7.2 …
+    own = {name: asked for name, asked in ranges.items() if asked != f"^{oldest}.0"}
+    assert set(own) == {f"@jupyterlab/{name}" for name in (
+        "apputils", "coreutils", "rendermime-interfaces", "services")}
+    assert own["@jupyterlab/services"] == f"^7.{oldest.split('.')[1]}.0"
+
+
 def test_no_file_names_a_package_registrys_host():
     hosts = ["registry.npm" + "js", "pypi" + ".org", "python" + "hosted", "deb.deb" + "ian"]
     pattern = re.compile("|".join(map(re.escape, hosts)))
