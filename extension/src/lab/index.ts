@@ -63,7 +63,9 @@ const panel: JupyterFrontEndPlugin<void> = {
   ): void => {
     const tongue = translator ?? nullTranslator;
     const locale = (choice: string): Locale => localeOf(tongue, choice);
-    const open = (): void => app.shell.activateById(widget.id);
+    // In Notebook 7.4 and older the shell would close a panel that is open.
+    const open = (): void =>
+      widget.isVisible ? widget.activate() : app.shell.activateById(widget.id);
     const follower = new Follower(tracker, consoles, locale("auto"), open);
     const widget = follower.panel;
     widget.title.icon = lensIcon;
