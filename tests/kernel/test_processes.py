@@ -158,6 +158,9 @@ EXCHANGES = textwrap.dedent("""
     refused(lambda: jax.make_array_from_process_local_data(odd, np.arange(4.0), (8, 2)),
             "2 dimensions")
 
+    # With a size given, nothing is read on the way.
+    np.testing.assert_array_equal(jax.numpy.extract(x > 20, x, size=4), [21, 22, 23, 0])
+
     # Callbacks see arrays of their own process.
     parts = jax.shard_map(lambda a: jax.pure_callback(
         lambda v: np.asarray(v) * 2, jax.ShapeDtypeStruct(a.shape, a.dtype), a),

@@ -54,6 +54,14 @@ def test_a_version_fits_as_a_requirement_says(version, answer):
     assert prepare.fits(version, "jaxlib>=0.10.2,<0.13") is answer
 
 
+@pytest.mark.parametrize(("name", "version"), [
+    ("ipython", "7.34.0"), ("ipywidgets", "7.7.1"), ("numpy", "2.0.2"), ("matplotlib", "3.10.0")])
+def test_what_a_hosted_notebook_has_is_left_alone(name, version):
+    """Colab's shell is made for its own IPython; another would break the page."""
+    requirement = next(r for r in prepare.needed() if re.split("[<>=]", r)[0] == name)
+    assert prepare.fits(version, requirement)
+
+
 def test_an_older_jaxlib_stays_and_ours_goes_beside_the_package(
         installed, tmp_path, capsys, monkeypatch):
     monkeypatch.delitem(sys.modules, "jaxlib")  # as in a fresh kernel

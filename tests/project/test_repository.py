@@ -5,6 +5,7 @@ These tests read files and run nothing of the engine.
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import subprocess
@@ -78,6 +79,22 @@ def test_no_file_names_a_package_registrys_host():
 def test_the_engine_asks_for_four_packages_only():
     names = [re.split(r"[<>=\[ ]", need)[0] for need in PROJECT["project"]["dependencies"]]
     assert names == ["jaxlib", "ml_dtypes", "numpy", "opt_einsum"]
+
+
+def test_the_lens_asks_for_what_it_imports():
+    project = PROJECT["project"]
+    needs = [*project["dependencies"], *project["optional-dependencies"]["lens"]]
+    asked = {re.split(r"[<>=\[ ]", need)[0].lower() for need in needs}
+    imported = set()
+    for room in ("lens", "lesson", "observe"):
+        for file in (ROOT / "kernel/saem" / room).rglob("*.py"):
+            for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+                if isinstance(node, ast.Import):
+                    imported |= {alias.name.split(".")[0].lower() for alias in node.names}
+                elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                    imported.add(node.module.split(".")[0].lower())
+    ipythons_own = {"traitlets"}
+    assert imported - sys.stdlib_module_names - {"saem"} <= asked | ipythons_own
 
 
 def test_every_room_is_in_the_layers_contract():

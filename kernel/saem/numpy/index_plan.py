@@ -301,8 +301,10 @@ def as_index(value: Any, dtype: np.dtype, wrap: bool = False, n: int = 0) -> Any
         number = np.asarray(value)
         if wrap:
             number = np.where(number < 0, number + n, number)
-        limits = np.iinfo(dtype)
-        number = np.clip(number, limits.min, limits.max).astype(dtype)
+        if not np.can_cast(number.dtype, dtype):
+            have, want = np.iinfo(number.dtype), np.iinfo(dtype)
+            number = np.clip(number, max(have.min, want.min), min(have.max, want.max))
+        number = number.astype(dtype)  # a copy: a program keeps it, and its owner may write to it
         return kept(number if number.ndim else number[()])
     aval = aval_of(value)
     if aval.dtype != dtype:

@@ -208,7 +208,7 @@ def compress(condition: ArrayLike, a: ArrayLike, axis: int | None = None, *,
     # A traced condition that nothing says a size for is refused here, as a condition of Python's.
     if size is None and (known is None or config.staging.value):
         bool(getitem(condition, slice(length, None)).any())
-    if known is not None and np.asarray(known)[length:].any():
+    if known is not None and condition.shape[0] > length and np.asarray(known)[length:].any():
         raise errors.explained(
             errors.ArgumentError, "compress.C2",
             "condition contains entries that are out of bounds",
