@@ -116,6 +116,9 @@ def check(got, wanted, what, size=1.0, exact=False):
 
 
 def numpys(name, *operands, **how):
+    if name == "reshape":  # by its place: the argument has had its name since NumPy 2.1
+        (x,), shape = operands, how["shape"]
+        return np.reshape(np.asarray(x), shape)
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of means of nothing
         return np.asarray(getattr(np, name)(*map(np.asarray, operands), **how))
