@@ -8,7 +8,7 @@ from both import same
 
 import saem as jax
 import saem.numpy as jnp
-from saem.experimental.sparse import BCOO, BCSR, transform
+from saem.experimental.sparse import BCOO, BCSR, bcoo_concatenate, eye, transform
 from saem.experimental.sparse.transform import (
     SparsifyEnv,
     arrays_to_spvalues,
@@ -79,3 +79,16 @@ def test_what_is_not_there_is_refused():
         arrays_to_spvalues(env, jax.experimental.sparse.COO.fromdense(jnp.eye(2)))
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = transform.nothing
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8])
+def test_results_hold_places_that_the_operands_dtype_lacks(dtype):
+    dense = np.where(np.random.RandomState(3).rand(20, 15) < 0.2, 1 + np.arange(15), 0)
+    matrix = BCOO.fromdense(dense, index_dtype=dtype)
+    for shape in ((300,), (5, 60), (20, 1, 15), (2, 150)):
+        np.testing.assert_array_equal(matrix.reshape(shape).todense(), dense.reshape(shape))
+    for axis in (0, 1):
+        joined = bcoo_concatenate([matrix] * 20, dimension=axis)
+        np.testing.assert_array_equal(joined.todense(), np.concatenate([dense] * 20, axis))
+    with pytest.raises(OverflowError, match="cannot count 300 rows or columns"):
+        eye(300, index_dtype=dtype)

@@ -10,12 +10,15 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 import saem.numpy as jnp
 from saem.experimental.sparse.base import JAXSparse
 from saem.experimental.sparse.bcoo_format import BCOO
 from saem.experimental.sparse.bcsr import BCSR
 from saem.experimental.sparse.coo import COO, CSC, CSR
 from saem.experimental.sparse.transform import todense, todense_p
+from saem.ops.convert import holds
 from saem.typing import DTypeLike
 
 _FORMATS: dict[str, Callable[..., Any]] = {
@@ -44,11 +47,16 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None
         index_dtype: DTypeLike = "int32", sparse_format: str = "bcoo", **kwds: Any) -> JAXSparse:
     """Return the sparse matrix with ones on diagonal ``k``.
 
+    Raises: OverflowError if ``index_dtype`` does not count its rows and columns.
+
     >>> from saem.experimental import sparse
     >>> sparse.eye(3, k=1)
     BCOO(float32[3, 3], nse=2)
     """
     N, M, k = operator.index(N), operator.index(N if M is None else M), operator.index(k)
+    if not holds(np.dtype(index_dtype), max(N, M)):
+        raise OverflowError(f"eye: index_dtype={np.dtype(index_dtype)} cannot count {max(N, M)} "
+                            "rows or columns. Try: index_dtype='int32'.")
     size = max(0, min(N, M - k) if k >= 0 else min(N + k, M))
     at = jnp.arange(size, dtype=index_dtype)
     rows, cols = (at, at + k) if k >= 0 else (at - k, at)

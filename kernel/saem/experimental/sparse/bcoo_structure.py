@@ -30,6 +30,7 @@ from saem.experimental.sparse.bcoo_format import (
     split,
     whole,
 )
+from saem.ops.convert import holding
 from saem.ops.windows import GatherDimensionNumbers
 from saem.typing import Array
 
@@ -135,6 +136,7 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
     datas, indices = [], []
     for m, (data, index), start in zip(operands, parts, starts):
         if axis < b + s:
+            index = holding(index, shape[axis])
             keep = in_range(index, m.sparse_shape)
             moved = index.at[..., axis - b].add(start)
             index = jnp.where(keep[..., None], moved, jnp.asarray(shape[b:b + s], index.dtype))
@@ -212,15 +214,11 @@ def bcoo_reshape(mat: BCOO, *, new_sizes: Sequence[int], dimensions: Sequence[in
             f"shape={mat.shape} new_shape={new} with n_batch={mat.n_batch}, n_dense={mat.n_dense}")
     new_sparse = new[first:len(new) - last]
     data, indices = whole(mat)
+    indices = holding(indices, math.prod(sparse))
     keep = in_range(indices, sparse)
-    place = jnp.zeros(indices.shape[:-1], indices.dtype)
-    for n, column in zip(sparse, columns(indices)):
-        place = place * n + column
-    columns_back = []
-    for n in new_sparse[::-1]:
-        columns_back.append(place % max(n, 1))
-        place = place // max(n, 1)
-    out = jnp.stack(columns_back[::-1], -1) if new_sparse else \
+    place = jnp.ravel_multi_index(columns(indices), sparse, mode="clip") if sparse else \
+        jnp.zeros(indices.shape[:-1], indices.dtype)
+    out = jnp.stack(jnp.unravel_index(place, new_sparse), -1) if new_sparse else \
         jnp.zeros((*place.shape, 0), indices.dtype)
     data = data.reshape(*new[:first], mat.nse, *new[len(new) - last:])
     return _rebuilt(mat, data, out.reshape(*new[:first], mat.nse, len(new_sparse)),
