@@ -294,9 +294,15 @@ def index_dtype(values: Sequence[Any]) -> np.dtype:
 
 
 def as_index(value: Any, dtype: np.dtype, wrap: bool = False, n: int = 0) -> Any:
-    """Return ``value`` in ``dtype``; with ``wrap``, ``n`` is added where it is negative."""
+    """Return ``value`` in ``dtype``; with ``wrap``, ``n`` is added where it is negative.
+
+    Raises: OverflowError if ``dtype`` does not hold the places of an axis of ``n``.
+    """
     if type(value) is Dim:
         return convert_element_type(value.__jax_array__(), dtype)
+    if wrap and type(n) is int and n - 1 > np.iinfo(dtype).max:
+        raise OverflowError(f"Places along an axis of {n} are out of bounds for {dtype}. Turn on "
+                            "jax_enable_x64, or slice the axis first.")
     if isinstance(value, (int, np.ndarray, np.integer)) and not (wrap and isinstance(n, Dim)):
         number = np.asarray(value)
         if wrap:

@@ -134,3 +134,15 @@ def test_places_outside_are_moved_inside():
 def test_counts_in_uint64_and_sizes_in_int8():
     np.testing.assert_array_equal(jnp.repeat(X[:3], np.array([2, 0, 1], np.uint64)), [0, 0, 2])
     assert jax.ShapeDtypeStruct((np.int8(100), np.int8(100)), np.float32).size == 10_000
+
+
+def test_places_along_an_axis_that_int32_does_not_count_are_refused():
+    x = jax.ShapeDtypeStruct((2**31 + 10,), np.int8)
+    with pytest.raises(OverflowError, match="axis of 2147483658 are out of bounds for int32"):
+        jax.eval_shape(lambda x: x[np.array([5, -1])], x)
+    with pytest.raises(OverflowError, match="jax_enable_x64"):
+        jax.eval_shape(lambda x, i: x[i], x, np.array([5, -1]))
+    with jax.enable_x64(True):
+        assert jax.eval_shape(lambda x, i: x[i], x, np.array([5, -1])).shape == (2,)
+    longest = jax.ShapeDtypeStruct((2**31,), np.int8)
+    assert jax.eval_shape(lambda x, i: x[i], longest, np.array([5, -1])).shape == (2,)
