@@ -291,6 +291,21 @@ def test_the_overview_of_a_session_says_what_it_cannot_do(tmp_path):
     assert unwritable.exit_code == 1 and f"Cannot write the page {page}" in unwritable.output
 
 
+def test_a_terminal_of_few_letters_gets_the_others_as_question_marks():
+    done = subprocess.run([sys.executable, "-m", "saem", "l10n", "status"], capture_output=True,
+                          check=False, env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    assert "ground-rules" in (text := done.stdout.decode("ascii")) and " ? " in text
+
+
+def test_a_reader_that_has_seen_enough_is_no_error():
+    with subprocess.Popen([sys.executable, "-m", "saem", "l10n", "extract"], text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.readline()
+        process.stdout.close()  # as `head` does
+        assert not process.stderr.read()
+
+
 def test_a_table_in_a_pipe_has_one_line_for_each_row(monkeypatch):
     path = "/" + "/".join(["a folder with a long name"] * 6)
     found = [doctor.Finding("cache", f"51594 programs in {path}"), doctor.Finding("next", "1")]

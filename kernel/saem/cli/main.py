@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import io
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -59,6 +60,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             file=sys.stderr,
         )
         raise SystemExit(1)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # letters that a terminal lacks become '?'
+            stream.reconfigure(errors="replace")
     # After the check, not at the top: these modules import what may be missing.
     importlib.import_module("saem.cli.commands").saem(arguments)
 

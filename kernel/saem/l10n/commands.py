@@ -48,6 +48,8 @@ class _Group(click.Group):
     def invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
+        except BrokenPipeError:  # `saem l10n ... | head` has seen enough; click ends quietly
+            raise
         except _ERRORS as error:
             raise click.ClickException(str(error)) from error
 
