@@ -105,6 +105,9 @@ EXCHANGES = textwrap.dedent("""
         assert moved.sharding == other
         same(moved, whole)
         same(lax.with_sharding_constraint(x, other), whole)
+    pinned = jax.device_put(x, jax.NamedSharding(mesh, P(), memory_kind="pinned_host"))
+    assert pinned.sharding.memory_kind == "pinned_host"
+    same(pinned, whole)
     explicit = jax.make_mesh((4,), ("e",), axis_types=(jax.sharding.AxisType.Explicit,))
     typed = jax.device_put(whole, jax.NamedSharding(explicit, P("e")))
     same(jax.sharding.reshard(typed, jax.NamedSharding(explicit, P())), whole)

@@ -351,17 +351,18 @@ def spread_like(x: Any, sharding: Any) -> Any:
     array between processes.
     Raises: RuntimeError for an array that was deleted.
     """
-    if type(x) is not ArrayImpl:
-        return place_like(x, sharding)
-    if x.is_deleted():
+    if type(x) is ArrayImpl and x.is_deleted():
         raise deleted_argument(x)
-    if x._sharding == sharding:
+    if type(x) is not ArrayImpl or x._sharding == sharding:
         return place_like(x, sharding)
     if Seen.sums and (holds_addends(x._sharding) or holds_addends(sharding)):
         if x._sharding.device_set != sharding.device_set:
             x = place_like(x, NamedSharding(sharding.mesh, PartitionSpec()))
     elif not crosses_processes(x, sharding):
         return place_like(x, sharding)
+    elif x._sharding.memory_kind != sharding.memory_kind:
+        return place_like(
+            spread_like(x, sharding.with_memory_kind(x._sharding.memory_kind)), sharding)
     key = x.aval, x._sharding, sharding
     program = _resharding.get(key)
     if program is None:
@@ -384,7 +385,7 @@ def crosses_processes(x: Any, sharding: Any) -> bool:
     here = x._sharding
     return (not here.is_fully_addressable
             and here._device_assignment == sharding._device_assignment
-            and not here.is_equivalent_to(sharding, x.ndim))
+            and not here.is_equivalent_to(sharding.with_memory_kind(here.memory_kind), x.ndim))
 
 
 def with_layout(x: Any, layout: Layout) -> Any:

@@ -160,8 +160,7 @@ def one_hot(x: ArrayLike, num_classes: int, *, dtype: DTypeLike | None = None,
 
 @library_function(static_argnames=("num_classes", "dtype", "axis"))
 def _one_hot(x, num_classes, dtype, axis):
-    if dtypes.is_integer(x.dtype):
-        x = holding(x, num_classes)
+    x = holding(x, num_classes)
     axis = canonical_axis(axis, x.ndim + 1)
     column = jnp.expand_dims(x, axis)
     row = [num_classes if i == axis else 1 for i in range(x.ndim + 1)]

@@ -366,6 +366,8 @@ def _put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None,
 
 @library_function(static_argnames=("shape",))
 def _unravel(indices: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
+    if dtypes.is_bool(indices.dtype):
+        indices = strong(indices, dtypes.default_dtype(int))
     rest = holding(indices, max(shape, default=0))
     zero = weakly_like(rest, 0)
     parts = []

@@ -270,8 +270,12 @@ def convert_element_type(operand: ArrayLike, new_dtype: Any) -> Array:
 
 
 def holds(dtype: np.dtype, n: Size) -> bool:
-    """Whether the integers of ``dtype`` reach up to ``n``; 32 bits are taken to hold any size."""
-    return dtypes.itemsize_bits(dtype) >= 32 or (is_static((n,)) and dtypes.iinfo(dtype).max >= n)
+    """Whether the integers of ``dtype`` reach up to ``n``; 32 bits are taken to hold any size.
+
+    So are other kinds of numbers.
+    """
+    return dtypes.itemsize_bits(dtype) >= 32 or not dtypes.is_integer(dtype) or (
+        is_static((n,)) and dtypes.iinfo(dtype).max >= n)
 
 
 def holding(index: Any, n: Size) -> Any:

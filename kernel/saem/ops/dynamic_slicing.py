@@ -264,10 +264,7 @@ def wrapped_starts(operand: Any, start_indices: Any, allow_negative: bool | Sequ
 
 def index_holds(start: Any, n: Size) -> bool:
     """Whether the dtype of ``start`` holds the size ``n``, as that of a Python number does."""
-    if type(start) is int:
-        return True
-    dtype = aval_of(start).dtype
-    return not dtypes.is_integer(dtype) or holds(dtype, n)
+    return type(start) is int or holds(aval_of(start).dtype, n)
 
 
 def not_negative(start: Any, n: int) -> Any:

@@ -131,6 +131,10 @@ def test_places_outside_are_moved_inside():
     np.testing.assert_array_equal(np.stack([rows, columns]), inside)
 
 
+def test_a_boolean_is_the_place_0_or_1():
+    np.testing.assert_array_equal(jnp.unravel_index(True, (2, 3)), [0, 1])
+
+
 def test_counts_in_uint64_and_sizes_in_int8():
     np.testing.assert_array_equal(jnp.repeat(X[:3], np.array([2, 0, 1], np.uint64)), [0, 0, 2])
     assert jax.ShapeDtypeStruct((np.int8(100), np.int8(100)), np.float32).size == 10_000
