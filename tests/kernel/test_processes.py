@@ -112,7 +112,12 @@ EXCHANGES = textwrap.dedent("""
     typed = jax.device_put(whole, jax.NamedSharding(explicit, P("e")))
     same(jax.sharding.reshard(typed, jax.NamedSharding(explicit, P())), whole)
     turned = jax.NamedSharding(jax.sharding.Mesh(everyone[::-1], "q"), P("q"))
-    refused(lambda: jax.device_put(x, turned), "other processes", "process_allgather")
+    same(jax.device_put(x, turned), whole)
+    same(jax.device_put(jax.device_put(x, turned), x.sharding), whole)
+    same(jax.device_put(moved, turned), whole)
+    alone = jax.NamedSharding(jax.sharding.Mesh(here, "q"), P("q"))
+    refused(lambda: jax.device_put(x, alone), "other processes", "process_allgather")
+    same(jax.device_put(jax.device_put(x, jax.NamedSharding(mesh, P())), alone), whole)
 
     # pmap: each process gives the examples of its devices; collectives count all.
     mine = np.arange(4, dtype=np.float32).reshape(2, 2) + 10 * number

@@ -360,6 +360,9 @@ def spread_like(x: Any, sharding: Any) -> Any:
             x = place_like(x, NamedSharding(sharding.mesh, PartitionSpec()))
     elif not crosses_processes(x, sharding):
         return place_like(x, sharding)
+    elif x._sharding._device_assignment != sharding._device_assignment:
+        whole = spread_like(x, NamedSharding(x._sharding.mesh, PartitionSpec()))
+        return place_like(whole, sharding)  # a program has one order of devices
     elif x._sharding.memory_kind != sharding.memory_kind:
         return place_like(
             spread_like(x, sharding.with_memory_kind(x._sharding.memory_kind)), sharding)
@@ -383,8 +386,8 @@ def crosses_processes(x: Any, sharding: Any) -> bool:
     The answer is the same in all of these, since they must run the same programs.
     """
     here = x._sharding
-    return (not here.is_fully_addressable
-            and here._device_assignment == sharding._device_assignment
+    return (not here.is_fully_addressable and not here.is_fully_replicated
+            and here.device_set == sharding.device_set
             and not here.is_equivalent_to(sharding.with_memory_kind(here.memory_kind), x.ndim))
 
 

@@ -83,12 +83,12 @@ def move(x: Any, sharding: Any, committed: bool) -> Any:
     parts = [have.get(_key(index, aval.shape)) for index in wanted.values()]
     if all(part is not None for part in parts):
         return _jaxlib.batched_device_put(aval, sharding, parts, list(wanted), committed)
-    if not here.is_fully_addressable:
+    if not here.is_fully_addressable and not here.is_fully_replicated:
         raise errors.explained(
             errors.ArgumentError, "device_put.C3",
             f"device_put cannot move an array from {here} to {sharding}: part of it lies on "
             "devices of other processes.",
-            advice="Use a mesh of the same devices in the same order, or gather the array first: "
+            advice="Use a mesh of the same devices, or gather the array first: "
             "jax.experimental.multihost_utils.process_allgather(x, tiled=True).")
     return put_host(assemble(x), aval, sharding, committed)
 
