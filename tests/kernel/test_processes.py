@@ -115,9 +115,9 @@ EXCHANGES = textwrap.dedent("""
     same(jax.device_put(x, turned), whole)
     same(jax.device_put(jax.device_put(x, turned), x.sharding), whole)
     same(jax.device_put(moved, turned), whole)
-    alone = jax.NamedSharding(jax.sharding.Mesh(here, "q"), P("q"))
-    refused(lambda: jax.device_put(x, alone), "other processes", "process_allgather")
-    same(jax.device_put(jax.device_put(x, jax.NamedSharding(mesh, P())), alone), whole)
+    ours = jax.NamedSharding(jax.sharding.Mesh(here, "q"), P("q"))
+    refused(lambda: jax.device_put(x, ours), "other processes", "process_allgather")
+    same(jax.device_put(jax.device_put(x, jax.NamedSharding(mesh, P())), ours), whole)
 
     # pmap: each process gives the examples of its devices; collectives count all.
     mine = np.arange(4, dtype=np.float32).reshape(2, 2) + 10 * number

@@ -355,17 +355,21 @@ def spread_like(x: Any, sharding: Any) -> Any:
         raise deleted_argument(x)
     if type(x) is not ArrayImpl or x._sharding == sharding:
         return place_like(x, sharding)
-    if Seen.sums and (holds_addends(x._sharding) or holds_addends(sharding)):
-        if x._sharding.device_set != sharding.device_set:
+    here = x._sharding
+    if Seen.sums and (holds_addends(here) or holds_addends(sharding)):
+        if here.device_set != sharding.device_set:
             x = place_like(x, NamedSharding(sharding.mesh, PartitionSpec()))
-    elif not crosses_processes(x, sharding):
+        return resharded(x, sharding)
+    if not crosses_processes(x, sharding):
         return place_like(x, sharding)
-    elif x._sharding._device_assignment != sharding._device_assignment:
-        whole = spread_like(x, NamedSharding(x._sharding.mesh, PartitionSpec()))
-        return place_like(whole, sharding)  # a program has one order of devices
-    elif x._sharding.memory_kind != sharding.memory_kind:
-        return place_like(
-            spread_like(x, sharding.with_memory_kind(x._sharding.memory_kind)), sharding)
+    # The program has the devices in their order here, and leaves the kind of memory.
+    in_order = here._device_assignment == sharding._device_assignment
+    via = sharding if in_order else NamedSharding(here.mesh, PartitionSpec())
+    return place_like(resharded(x, via.with_memory_kind(here.memory_kind)), sharding)
+
+
+def resharded(x: Any, sharding: Any) -> Any:
+    """Return the array ``x`` with ``sharding`` on the same devices, by a program."""
     key = x.aval, x._sharding, sharding
     program = _resharding.get(key)
     if program is None:

@@ -270,9 +270,9 @@ def convert_element_type(operand: ArrayLike, new_dtype: Any) -> Array:
 
 
 def holds(dtype: np.dtype, n: Size) -> bool:
-    """Whether the integers of ``dtype`` reach up to ``n``; 32 bits are taken to hold any size.
+    """Whether the integers of ``dtype`` reach up to ``n``.
 
-    So are other kinds of numbers.
+    Those of 32 bits are taken to hold any size, and a dtype of other numbers is not judged.
     """
     return dtypes.itemsize_bits(dtype) >= 32 or not dtypes.is_integer(dtype) or (
         is_static((n,)) and dtypes.iinfo(dtype).max >= n)
