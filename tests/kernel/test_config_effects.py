@@ -11,12 +11,10 @@ import os
 import subprocess
 import sys
 import threading
-import warnings
 
 import numpy as np
 import pytest
 from both import ours, same, same_error, source_of
-from oracle import JaxError
 
 import saem as jax
 import saem.numpy as jnp
@@ -430,91 +428,3 @@ def test_every_scope_of_a_setting_restores_it():
             assert setting.value == value, name
         assert setting.value == before, name
     assert settings.transfer_guard.value is None
-
-
-# -- donation -------------------------------------------------------------------------------------
-
-
-def o(*shape, dtype="float32"):
-    return jnp.ones(shape, dtype)
-
-
-def donate(f, *args, **options):
-    """Return which arguments a call of ``f`` took."""
-    jax.jit(f, **options)(*args)
-    return [a.is_deleted() for a in jax.tree.leaves(args)]
-
-
-def used_after(use):
-    """Return what ``use`` gives of a donated array."""
-    x = o(3)
-    jax.jit(lambda x: x + 1, donate_argnums=0)(x)
-    return use(x)
-
-
-@pytest.mark.parametrize("body", [
-    "donate(lambda x: x + 1, o(3), donate_argnums=0)",
-    "donate(lambda x: x.sum(), o(3), donate_argnums=0)",
-    "donate(lambda x, y: (x.sum(), y + 1), o(3), o(2, 2), donate_argnums=(0, 1))",
-    "donate(lambda x, y: 0., o(3), o(2, 2, dtype='int32'), donate_argnums=(0, 1),"
-    " keep_unused=True)",
-    "donate(lambda x, y: y + 1, o(3), o(2), donate_argnums=0)",
-    "donate(lambda x, y: y + 1, o(3), o(2), donate_argnums=0, keep_unused=True)",
-    "donate(lambda x, y: y + 1, o(2), o(2), donate_argnums=0, keep_unused=True)",
-    "donate(lambda p, g: jax.tree.map(lambda a, b: a - b, p, g), {'a': o(2), 'b': (o(3),)},"
-    " {'a': o(2), 'b': (o(3),)}, donate_argnums=0)",
-    "donate(lambda x: x.astype('int32'), o(3), donate_argnums=0)",
-    "donate(lambda x: x.astype('float16'), o(3), donate_argnums=0)",
-    "donate(lambda x: x.reshape(3), o(1, 3), donate_argnums=0)",
-    "donate(lambda x, y: (x + y).astype('int32'), o(3), o(3) * 2, donate_argnums=(0, 1))",
-    "donate(lambda y, x: x + y, o(3, dtype='int32'), o(3), donate_argnums=(0, 1))",
-    "donate(lambda x: jnp.concatenate([x, x]), o(3), donate_argnums=0)",
-    "donate(lambda x, y: y + 1, o(2), o(2), donate_argnames='y')",
-    "[jax.jit(jax.grad(lambda y: (y * y).sum()), donate_argnums=0)(o(3)).tolist()]",
-    "[jax.jit(lambda x: jax.jit(lambda y: y + 1, donate_argnums=0)(x) * x)(o(3)).tolist()]",
-    "(lambda x: [jax.device_put(x, jax.devices()[0], donate=True).tolist(), x.is_deleted()])(o(3))",
-])
-def test_donation_takes_and_warns_as_jaxs(jax_oracle, body):
-    answer = jax_oracle.run(source_of(body, __name__))
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        got = ours(body, __name__)
-    assert got == answer.value
-    first = [w.split("\n")[0] for w in answer.warnings]
-    assert [str(w.message).split("\n")[0] for w in caught] == first
-
-
-@pytest.mark.parametrize("use", [
-    "np.asarray(x)", "str(x)", "x[0]", "float(x[0])", "jax.jit(lambda x: x * 3)(x)",
-    "jax.vmap(lambda y: y + 1)(x)", "jax.grad(lambda y: (y * 2).sum())(x)", "list(x)",
-    "jax.device_put(x, jax.devices()[0])"])
-def test_a_donated_array_is_refused_in_jaxs_words(jax_oracle, use):
-    same_error(jax_oracle, f"used_after(lambda x: {use})",
-               "Array has been deleted with shape=float32[3].", within=__name__)
-
-
-def test_a_copy_of_a_donated_array_is_refused(jax_oracle):
-    # Where JAX has copied before, the client refuses, in its own words; so it does so first here.
-    with pytest.raises(JaxError, match="has been deleted or donated"):
-        jax_oracle.run(source_of("used_after(lambda x: [o(3).copy(), x.copy()])", __name__))
-    with pytest.raises(RuntimeError, match=r"Array has been deleted with shape=float32\[3\]\."):
-        used_after(lambda x: x.copy())
-
-
-@pytest.mark.parametrize(("body", "sentence"), [
-    ("jax.jit(lambda x, y: x + y, donate_argnums=0)(x, x)",
-     "Attempt to use a buffer that was previously donated in the same call to Execute()"),
-    ("jax.jit(lambda x, y: (x + 1, y + 1), donate_argnums=(0, 1))(x, x)",
-     "Attempt to donate the same buffer twice in Execute()"),
-    ("x.delete() or x.block_until_ready()", "called on deleted or donated buffer"),
-])
-def test_a_buffer_is_given_once(jax_oracle, body, sentence):
-    same_error(jax_oracle, f"(lambda x: {body})(o(3))", sentence, within=__name__)
-
-
-def test_a_donated_array_still_tells_its_type():
-    x = jnp.asarray(X)
-    jax.jit(lambda x: x + 1, donate_argnums=0)(x)
-    assert (x.shape, x.dtype, len(x), x.is_deleted()) == ((3,), np.float32, 3, True)
-    assert jax.jit(lambda x: x * 2).lower(x).out_info.shape == (3,)
-    assert lax is jax.lax

@@ -10,6 +10,7 @@ Invariant: the NumPy view of an array cannot be written to, so an array never ch
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ import numpy as np
 from saem import _jaxlib
 from saem.compile.device_assignment import hold, place_names
 from saem.compile.dispatch import (
-    deleted_argument,
+    check_not_deleted,
     device_of,
     present,
     put,
@@ -33,17 +34,12 @@ from saem.core.memory_spaces import HOST, space_of
 from saem.placement.devices import backend, placement_name, single_device
 from saem.placement.layouts import format_of, is_usual
 from saem.placement.shardings import holds_addends
-from saem.placement.spread import assemble, host_value, part_of, shards
+from saem.placement.spread import host_value, on_host, part_of, shards
 
 dlpack: Any = later("saem.compile.dlpack")  # arrays of other libraries on a GPU
 
 ArrayImpl = _jaxlib.ArrayImpl
-
-
-def check_not_deleted(x: Any) -> None:
-    """Raises: RuntimeError if ``x`` was deleted or donated."""
-    if x.is_deleted():
-        raise deleted_argument(x)
+_LITTLE = 4096  # bytes that are copied rather than looked at a second time
 
 
 def devices(x: Any) -> set[Any]:
@@ -64,20 +60,24 @@ def parts(x: Any, everywhere: bool = False) -> list[Any]:
 def value_of(x: Any) -> np.ndarray:
     """Return the numbers of ``x`` as a read-only NumPy array, waiting for them if need be.
 
+    It is kept, unless it is a view of much memory: while one lives, the array cannot be donated.
     Raises: RuntimeError if the array was deleted or donated.
     """
+    check_not_deleted(x)
     cached = x._npy_value
     if cached is not None:
         return cached
-    check_not_deleted(x)
     if bus.active:
         device = device_of(x)
         bus.publish(Transfer(direction="device_to_host", bytes=nbytes(x),
                              source=placement_name(device) if device else "devices",
                              target="host", caller=source.here()))
-    value = host_value(x) if device_of(x) is not None else assemble(x)
+    value, copied = host_value(x) if device_of(x) is not None else on_host(x)
+    if not copied and value.nbytes <= _LITTLE:
+        value, copied = value.copy(), True
     value.flags.writeable = False
-    x._npy_value = value
+    if copied:
+        x._npy_value = value
     return value
 
 
@@ -275,6 +275,17 @@ def addressable_data(x: Any, index: int) -> Any:
     return part_of(x, index)
 
 
+def _of_undeleted(method: Callable) -> Callable:
+    """Return jaxlib's ``method``, which ends the process if the array was deleted."""
+
+    def checked(x: Any) -> Any:
+        check_not_deleted(x)
+        return method(x)
+
+    checked.__name__, checked.__doc__ = method.__name__, method.__doc__
+    return checked
+
+
 _PROPERTIES = {
     "shape": lambda x: x.aval.shape,
     "dtype": lambda x: x.aval.dtype,
@@ -317,6 +328,8 @@ _METHODS = {
     "devices": devices,
     "copy_to_host_async": copy_to_host_async,
     "addressable_data": addressable_data,
+    **{name: _of_undeleted(getattr(ArrayImpl, name)) for name in (
+        "is_ready", "on_device_size_in_bytes")},
 }
 
 for _name, _get in _PROPERTIES.items():

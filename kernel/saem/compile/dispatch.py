@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import time
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -72,6 +73,7 @@ from saem.placement.spread import move, place_like
 
 ArrayImpl = _jaxlib.ArrayImpl
 _COPY = _jaxlib.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
+_ALWAYS = _jaxlib.ArrayCopySemantics.ALWAYS_COPY
 _LEAF = _jaxlib.registry.flatten(0)[1]
 
 
@@ -123,6 +125,34 @@ def _put_held(x: Any, device: Any, committed: bool = False) -> Any:
     return hold(put(x, device, committed))
 
 
+def own(x: Any) -> Any:
+    """Return the value ``x`` for a program to keep: of an array a copy.
+
+    The caller may donate the array to another program, or delete it, while this one goes on.
+    Programs share the copy, which is kept as long as one of them is.
+    Raises: RuntimeError for an array that was deleted.
+    """
+    x = hold(x)
+    if type(x) is not ArrayImpl:
+        return x
+    check_not_deleted(x)
+    known = _copies.get(id(x))
+    copy = known() if known is not None else None
+    if copy is None:
+        here = x._sharding
+        with config.transfer_guard_device_to_device("allow"):  # nothing leaves its device
+            copy, = _jaxlib.batched_copy_array_to_devices_with_sharding(
+                [x], [here._internal_device_list], [here], [_ALWAYS])
+        if known is None:  # else there is one to take it away
+            weakref.finalize(x, _copies.pop, id(x), None).atexit = False
+        _copies[id(x)] = weakref.ref(copy)
+    return copy
+
+
+# The copies of arrays, weakly, by the places of these in memory.
+_copies: dict[int, weakref.ref] = {}
+
+
 def put_made(x: Any) -> Any:
     """Return ``x``, numbers that a program makes, as an Array placed as results of programs are.
 
@@ -155,8 +185,7 @@ def _move(x: Any, aval: ShapedArray, device: Any, committed: bool) -> Any:
     here = device_of(x)
     if device is None or (here is device and x._committed == committed):
         return x
-    if x.is_deleted():
-        raise deleted_argument(x)
+    check_not_deleted(x)
     if bus.active and here is not device:
         bus.publish(Transfer(direction="device_to_device", bytes=x.nbytes,
                              source=place_names(x._sharding), target=placement_name(device),
@@ -202,7 +231,7 @@ class Program:
             self.device = where
             self.ins = [single_device(where)] * sum(self.kept)
             self.outs = [single_device(where)] * len(physical)
-            self.consts = [_put_held(c, where, committed) for c in lowered.consts]
+            self.consts = [_put_held(own(c), where, committed) for c in lowered.consts]
         if terms is not None:
             self.device = None  # each argument is looked at
             self.ins = [in_memory(s, kind) for s, kind in zip(self.ins, terms.in_kinds)]
@@ -229,7 +258,7 @@ class Program:
         inputs += [physical_aval(a) for a in lowered.in_avals]
         ins = settled_shardings(self.executable.get_parameter_shardings(), where.meshes, inputs,
                                 [*(None for _ in lowered.consts), *demanded])
-        self.consts = [hold(put_spread(c, s)) for c, s in zip(lowered.consts, ins)]
+        self.consts = [hold(put_spread(own(c), s)) for c, s in zip(lowered.consts, ins)]
         self.ins = ins[count:]
         wanted = where.outs or (None,) * len(outs)
         self.outs = settled_shardings(self.executable.get_output_shardings(), where.meshes, outs,
@@ -334,8 +363,7 @@ def put_spread(x: Any, sharding: Any) -> Any:
     """Return the array that holds ``x``, with ``sharding`` (of one device or several)."""
     x = hold(x)
     if type(x) is ArrayImpl:
-        if x.is_deleted():
-            raise deleted_argument(x)
+        check_not_deleted(x)
         if x._sharding == sharding:
             return x
     device = getattr(sharding, "_device", None)
@@ -351,9 +379,10 @@ def spread_like(x: Any, sharding: Any) -> Any:
     array between processes.
     Raises: RuntimeError for an array that was deleted.
     """
-    if type(x) is ArrayImpl and x.is_deleted():
-        raise deleted_argument(x)
-    if type(x) is not ArrayImpl or x._sharding == sharding:
+    if type(x) is not ArrayImpl:
+        return place_like(x, sharding)
+    check_not_deleted(x)
+    if x._sharding == sharding:
         return place_like(x, sharding)
     here = x._sharding
     if Seen.sums and (holds_addends(here) or holds_addends(sharding)):
@@ -400,8 +429,7 @@ def with_layout(x: Any, layout: Layout) -> Any:
 
     Raises: RuntimeError for an array that was deleted.
     """
-    if x.is_deleted():
-        raise deleted_argument(x)
+    check_not_deleted(x)
     if Layout.from_xla(x._pjrt_layout).same_order(layout):
         return x
     aval, sharding = x.aval, x._sharding
@@ -448,6 +476,12 @@ def _present(x: Any, aval: ShapedArray) -> Any:
     if aval.dtype == dtypes.float0:
         return np.zeros(aval.shape, dtypes.float0)
     return x
+
+
+def check_not_deleted(x: Any) -> None:
+    """Raises: RuntimeError if the array ``x`` was deleted or donated."""
+    if x.is_deleted():
+        raise deleted_argument(x)
 
 
 def deleted_argument(x: Any) -> Exception:

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from saem import _jaxlib
+from saem.compile.dispatch import check_not_deleted
 from saem.core import config, dtypes, errors, promotion
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.dimensions import is_nonnegative
@@ -80,12 +81,15 @@ def getitem(x: Any, idx: Any, *, mode: Any = None, fill_value: Any = None,
     """Return ``x[idx]``; where ``idx`` is outside, the nearest element, or by ``mode``.
 
     Raises: IndexError or TypeError for a non-index of ``x``; ArgumentError for an unknown
-    mode.  Source: documentation of jax.numpy.ndarray.at.
+    mode; RuntimeError for an array that was deleted.
+    Source: documentation of jax.numpy.ndarray.at.
     """
     if out_sharding is not None:
         given = {"mode": mode, "fill_value": fill_value, "indices_are_sorted": indices_are_sorted,
                  "unique_indices": unique_indices, "wrap_negative_indices": wrap_negative_indices}
         return indexed_freely(lambda x, idx: getitem(x, idx, **given), out_sharding, idx, x)
+    if type(x) is ArrayImpl:
+        check_not_deleted(x)
     eager = runs_at_once() and config.shortcuts.value
     if type(idx) is int and type(x) is ArrayImpl and eager and mode is None:
         shape = x.aval.shape

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from saem.compile.arrays import rows_from_host
-from saem.compile.dispatch import device_of
+from saem.compile.dispatch import check_not_deleted, device_of
 from saem.core import config, dtypes, errors
 from saem.core.avals import aval_of, represented_aval
 from saem.core.dimensions import as_size, unwrapped
@@ -445,11 +445,12 @@ def iterate(x: Any) -> Any:
 
     Rows of an array whose devices hold parts of it come from the host, to the default device.
 
-    Raises: TypeError for a scalar.
+    Raises: TypeError for a scalar; RuntimeError for an array that was deleted.
     """
     shape = x.aval.shape
     if not shape:
         raise TypeError("iteration over a 0-d array")
+    check_not_deleted(x)
     if not x.is_fully_replicated and x.is_fully_addressable:
         return rows_from_host(x)
     count = shape[0]

@@ -90,16 +90,17 @@ def move(x: Any, sharding: Any, committed: bool) -> Any:
             "devices of other processes.",
             advice="Use a mesh of the same devices, or gather the array first: "
             "jax.experimental.multihost_utils.process_allgather(x, tiled=True).")
-    return put_host(assemble(x), aval, sharding, committed)
+    return put_host(on_host(x)[0], aval, sharding, committed)
 
 
 def _key(index: Sequence[slice], shape: Sequence[int]) -> tuple:
     return tuple(s.indices(n)[:2] for s, n in zip(index, shape))
 
 
-def assemble(x: Any) -> np.ndarray:
-    """Return the numbers of an array on several devices, put together on the host.
+def on_host(x: Any) -> tuple[np.ndarray, bool]:
+    """Return the numbers of an array, put together, and whether in memory of their own.
 
+    While a view of an array's memory lives, the array cannot be donated.
     Raises: RuntimeError if a part is in another process.
     """
     parts = x._arrays
@@ -112,16 +113,16 @@ def assemble(x: Any) -> np.ndarray:
     if sharding.is_fully_replicated:
         return host_value(parts[0])
     whole = np.empty(x.aval.shape, x.aval.dtype)
-    if not whole.size:  # XLA does not divide what holds nothing
-        return whole
-    for part, index in zip(parts, sharding.addressable_devices_indices_map(x.aval.shape).values()):
-        whole[index] = host_value(part)
-    return whole
+    if whole.size:  # XLA does not divide what holds nothing
+        places = sharding.addressable_devices_indices_map(x.aval.shape).values()
+        for part, index in zip(parts, places):
+            whole[index], _ = host_value(part)
+    return whole, True
 
 
-def host_value(part: Any) -> np.ndarray:
-    value, _ = part._single_device_array_to_np_array_did_copy()
-    return value
+def host_value(part: Any) -> tuple[np.ndarray, bool]:
+    """Return the numbers of an array on one device, and whether in memory of their own."""
+    return part._single_device_array_to_np_array_did_copy()
 
 
 class Shard(Record):

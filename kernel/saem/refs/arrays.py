@@ -50,13 +50,12 @@ class Ref(metaclass=_IsRef):
     Make one with ``jax.new_ref(x)``.
     """
 
-    __slots__ = ("_aval", "_held", "_shared", "__weakref__")
+    __slots__ = ("_aval", "_held", "__weakref__")
 
-    def __init__(self, aval: AbstractRef, refs: Any, shared: bool = True):
+    def __init__(self, aval: AbstractRef, held: Any):
         self._aval = aval
-        self._held = refs
-        # Whether other code may have the array that it holds.
-        self._shared = shared
+        # No other code has this array, so programs may reuse its memory for the next one.
+        self._held = held
 
     aval = property(lambda self: self._aval)
     held = property(lambda self: self._held)
@@ -95,26 +94,17 @@ class Ref(metaclass=_IsRef):
         return _again, (np.asarray(self._held), self._aval)
 
     def __copy__(self) -> Ref:
-        return Ref(self._aval, self.shown())
+        return Ref(self._aval, self.value())
 
     def __deepcopy__(self, memo: dict) -> Ref:
         return self.__copy__()
 
-    def shown(self) -> Any:
-        """Return the array it holds, which from now on other code may have."""
-        self._shared = True
-        return self._held
+    def value(self) -> Any:
+        """Return a copy of the array that it holds."""
+        return copy(self._held)
 
-    def own(self) -> Any:
-        """Return the array it holds, made its own so that it may be given away."""
-        if self._shared and type(self._held) is _jaxlib.ArrayImpl:
-            self._held = copy(self._held)
-            self._shared = False
-        return self._held
-
-    def hold(self, value: Any, shared: bool) -> None:
+    def hold(self, value: Any) -> None:
         self._held = value
-        self._shared = shared
 
 
 def _again(value: np.ndarray, aval: AbstractRef) -> Ref:
@@ -500,10 +490,11 @@ def compiled(prim: OnPart, keep: bool, donate: bool) -> Any:
 
 
 def make(prim: NewRef, x: Any) -> Ref:
-    """Return a new reference that holds ``x``."""
+    """Return a new reference that holds the numbers of ``x``."""
     aval = aval_of(x)
-    shared = not isinstance(x, (np.ndarray, np.generic, bool, int, float, complex))
-    return Ref(AbstractRef(aval, prim.memory_space, prim.kind), committed(dispatch.put(x)), shared)
+    made = isinstance(x, (np.ndarray, np.generic, bool, int, float, complex))
+    held = committed(dispatch.put(x) if made else copy(x))
+    return Ref(AbstractRef(aval, prim.memory_space, prim.kind), held)
 
 
 def committed(x: Any) -> Any:
@@ -521,14 +512,13 @@ def read(prim: Get, ref: Ref, *operands: Any) -> Any:
     """Return the part of the array in ``ref`` that ``prim`` names."""
     prim.typing(ref._aval, *map(aval_of, operands))
     if not prim.transforms:
-        return ref.shown()
+        return ref.value()
     return compiled(prim, True, False)(ref._held, *operands)[0]
 
 
 def change(prim: Swap | AddUpdate, keep: bool, ref: Ref, value: Any, *operands: Any) -> Any:
     """Write to a reference; returns what was there if ``keep``."""
     prim.typing(ref._aval, aval_of(value), *map(aval_of, operands))
-    old, new = compiled(prim, keep, not ref._shared and ref is not value)(
-        ref._held, value, *operands)
-    ref.hold(new, False)
+    old, new = compiled(prim, keep, ref is not value)(ref._held, value, *operands)
+    ref.hold(new)
     return old

@@ -92,13 +92,12 @@ class Exchange:
 
     def take(self, args: Sequence[Any]) -> list[Any]:
         """Return ``args`` with what references hold in their places."""
-        return [x if not ref else x.own() if number in self.written else x.held
-                for number, (ref, x) in enumerate(zip(self.which, args))]
+        return [x.held if ref else x for ref, x in zip(self.which, args)]
 
     def put_back(self, args: Sequence[Any], outs: Sequence[Any]) -> list[Any]:
         """Let the references among ``args`` hold what was written; returns the results."""
         for number, new in zip(self.written, outs[self.results:]):
-            args[number].hold(new, False)
+            args[number].hold(new)
         return list(outs[:self.results])
 
 

@@ -187,7 +187,7 @@ class Freeze(OnRef):
     effects = frozenset({OWN_REF, ReadEffect(0)})
 
     def eager(self, ref):
-        return ref.shown()
+        return ref.value()
 
     def typing(self, ref):
         return ref.inner_aval
