@@ -568,6 +568,9 @@ def apply_primitive(prim: Any, args: Sequence[Any]) -> Any:
     """Run one primitive on concrete arguments."""
     if bus.eager:
         bus.publish(EagerOp(primitive=prim.name, caller=source.here()))
+    for x in args:
+        if isinstance(x, np.ndarray) and (type(x) is not np.ndarray or not x.dtype.isnative):
+            aval_of(x)  # refuses masks, and bytes in another order: C++ would not see them
     return primitive_callable(prim)(*args) if prim.eager is None else prim.eager(*args)
 
 
