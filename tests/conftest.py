@@ -28,15 +28,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parent / "kernel"))
 import oracle as oracle_module
 
 
+def pytest_itemcollected(item):
+    """Mark every test that asks JAX, so that ``-m oracle`` and ``-m 'not oracle'`` choose."""
+    if "jax_oracle" in getattr(item, "fixturenames", ()):
+        item.add_marker("oracle")
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items):
-    """Mark every test that asks JAX, so that ``-m oracle`` and ``-m 'not oracle'`` choose.
-
-    Tests that clear the caches go last: whatever ran after them would compile everything again.
-    """
-    for item in items:
-        if "jax_oracle" in getattr(item, "fixturenames", ()):
-            item.add_marker("oracle")
+    """Let tests that clear the caches go last: others would compile everything again."""
     items.sort(key=lambda item: item.get_closest_marker("clears_caches") is not None)
 
 
