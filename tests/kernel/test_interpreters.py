@@ -76,6 +76,40 @@ class HandsDown(Watch):
             return fun.call_wrapped(*tracers)
 
 
+@linear_util.transformation2
+def watched_inside(fun, trace, *xs):
+    """Run ``fun`` on values that an interpreter like ``trace`` follows."""
+    zero = jax.custom_derivatives.SymbolicZero
+    with take_current_trace() as parent:
+        inner = type(trace)(parent, trace.seen)
+        with set_current_trace(inner):
+            out = fun(*[x if isinstance(x, (zero, bool)) else WatchedTracer(inner, x) for x in xs])
+    return [inner.value(x) for x in out]
+
+
+class HandsFunctionsDown(Watch):
+    """Binds a function with rules below itself, as functions that it follows."""
+
+    def inside(self, *funs):
+        return tuple(watched_inside(fun, self) for fun in funs)
+
+    def bind_below(self, primitive, tracers, params):
+        values = tuple(self.value(x) for x in tracers)
+        avals = tuple(map(jax.typeof, values))
+        out = primitive.bind_with_trace(self.parent_trace, values, avals, params)
+        return [WatchedTracer(self, x) for x in out]
+
+    def process_custom_jvp_call(self, primitive, fun, jvp, tracers, *, symbolic_zeros):
+        return self.bind_below(primitive, tracers, {
+            "subfuns": self.inside(fun, jvp), "symbolic_zeros": symbolic_zeros})
+
+    def process_custom_vjp_call(self, primitive, fun, fwd, bwd, tracers, out_trees,
+                                symbolic_zeros):
+        return self.bind_below(primitive, tracers, {
+            "subfuns": self.inside(fun, fwd, bwd), "out_trees": out_trees,
+            "symbolic_zeros": symbolic_zeros})
+
+
 class Silent(jax.core.Trace):
     """An interpreter that does not say what becomes of operations."""
 
@@ -171,6 +205,58 @@ def test_an_interpreter_may_hand_down_its_own_values(jax_oracle):
         return [jax.eval_shape(f, jnp.ones((2, 3))).shape, str(jax.make_jaxpr(f)(1.)), seen]
 
     same(jax_oracle, program)
+
+
+@pytest.mark.parametrize("symbolic_zeros", [False, True])
+def test_an_interpreter_may_hand_down_functions_with_rules(jax_oracle, symbolic_zeros):
+    def program(symbolic_zeros):
+        @jax.custom_jvp
+        def forward(x, y):
+            return jnp.sin(x) * y, lax.exp(y)
+
+        def rule(primals, tangents):
+            zero = jax.custom_derivatives.SymbolicZero
+            seen.append([type(t) is zero for t in tangents])
+            x, y = [0. if type(t) is zero else t for t in tangents]
+            out = forward(*primals)
+            last = zero.from_primal_value(out[1]) if symbolic_zeros else 0. * out[1]
+            return out, (3 * x + y * primals[0], last)
+
+        forward.defjvp(rule, symbolic_zeros=symbolic_zeros)
+
+        @jax.custom_vjp
+        def backward(x, y):
+            return {"a": jnp.sin(x) * y, "b": lax.exp(y)}
+
+        def fwd(x, y):
+            if symbolic_zeros:
+                seen.append([x.perturbed, y.perturbed])
+                x, y = x.value, y.value
+            return backward(x, y), (x * 2, y)
+
+        def bwd(saved, ct):
+            zero = jax.custom_derivatives.SymbolicZero
+            seen.append([type(ct[name]) is zero for name in "ab"])
+            a, b = [0. if type(ct[name]) is zero else ct[name] for name in "ab"]
+            return a * saved[0] + 0. * saved[1], saved[1] * 7 + b
+
+        backward.defvjp(fwd, bwd, symbolic_zeros=symbolic_zeros)
+        x, y, v = jnp.float32(2.), jnp.float32(5.), jnp.arange(3.)
+        seen, found = [], []
+        for ruled in (lambda x, y: lax.neg(forward(x, y)[0]),
+                      lambda x, y: lax.mul(*forward(lax.sin(x), y)),
+                      lambda x, y: lax.neg(backward(x, y)["a"]),
+                      lambda x, y: lax.mul(*backward(lax.sin(x), y).values())):
+            def f(x, y, ruled=ruled):
+                return watch(ruled, x, y, kind=HandsFunctionsDown)[0]
+
+            found += [f(x, y), jax.jit(f)(x, y), jax.grad(f)(x, y), jax.grad(f, 1)(x, y),
+                      jax.jit(jax.grad(f, (0, 1)))(x, y), jax.vmap(f, (0, None))(v, y),
+                      jax.vmap(jax.grad(f), (None, 0))(x, v), jax.grad(jax.jit(f))(x, y),
+                      jax.vjp(jax.jit(f), x, y)[1](1.), jax.vmap(jax.jit(jax.grad(f)))(v, v)]
+        return found, sorted(set(map(tuple, seen)))
+
+    same(jax_oracle, program, symbolic_zeros=symbolic_zeros)
 
 
 def test_a_value_of_a_function_inside_is_not_one_that_is_handed_down(jax_oracle):

@@ -19,7 +19,7 @@ from typing import Any
 from saem.core import errors
 from saem.core.avals import aval_of
 from saem.core.primitive import Primitive, UndefinedPrimal, registry
-from saem.core.trace import Trace, bind
+from saem.core.trace import Trace, bind, current
 
 
 class Handle:
@@ -61,13 +61,22 @@ class Handle:
         return self.record(**{k: v for k, v in given.items() if k in names or v is not None})
 
     def bind(self, *args: Any, **params: Any) -> Any:
-        """Apply the primitive to ``args`` under the current interpreter."""
+        """Apply the primitive to ``args`` under the current interpreter.
+
+        A function with rules is one of its primitives with ``subfuns``: the function and the rules,
+        which have ``call_wrapped``.
+        """
+        if "subfuns" in params and self.record is not None:
+            return self.record.bind_functions(args, **params)
         out = bind(self.operation(params), *args)
         return list(out) if self.multiple_results else out
 
     def bind_with_trace(self, trace: Trace, args: Sequence[Any], avals: Sequence[Any],
                         params: dict[str, Any]) -> Any:
         """Apply the primitive to ``args``, of types ``avals``, under the interpreter ``trace``."""
+        if "subfuns" in params:
+            with current(trace):
+                return self.bind(*args, **params)
         return trace.process_primitive(self, tuple(args), params)
 
     def get_bind_params(self, params: dict[str, Any]) -> dict[str, Any]:

@@ -259,6 +259,14 @@ class Primitive(Record):
             params = {**params, **self.params_for([aval_of(x) for x in args])}
         return interpreter.process_primitive(handle, args, params)
 
+    @classmethod
+    def bind_functions(cls, args: Sequence[Any], subfuns: Sequence[Any], **params: Any) -> Any:
+        """Call a function that has rules (``subfuns``), as ``custom_jvp_call`` does.
+
+        Raises: TypeError for a primitive that takes no functions.
+        """
+        raise TypeError(f"{cls.name} takes no functions; custom_jvp_call and custom_vjp_call do.")
+
     @property
     def params(self) -> dict[str, Any]:
         """The static parameters by name, as readers of jaxprs expect them."""

@@ -32,7 +32,10 @@ from saem.derivatives.custom_rule import (
     RuledCall,
     RuledFunction,
     SymbolicZero,
+    WrappedPrimal,
+    WrappedRule,
     apply,
+    none_for_zeros,
     pair,
     stage,
 )
@@ -127,7 +130,7 @@ class JVPRule(Record, eq=False):
     def __call__(self, primals: Sequence[Any], tangents: Sequence[Any]
                  ) -> tuple[list[Any], list[Any]]:
         primals = [as_array(x) for x in primals]
-        given = [as_array(t) if t is not None else self.zero(x)
+        given = [as_array(t) if t is not None else zero_tangent(x, self.symbolic_zeros)
                  for x, t in zip(primals, tangents)]
         arguments = self.arguments
         out = self.jvp(*arguments.nondiff(), arguments.dynamic(primals), arguments.dynamic(given))
@@ -144,12 +147,6 @@ class JVPRule(Record, eq=False):
         self.fun.check_outputs(who, outs, out_tree)
         return outs, [self.checked(x, t) for x, t in zip(outs, out_tangents)]
 
-    def zero(self, x: Any) -> Any:
-        aval = aval_of(x).to_tangent_aval()
-        if is_ref(aval):
-            return refs.zeros_behind(aval)
-        return SymbolicZero(aval) if self.symbolic_zeros else as_array(zeros_of(aval))
-
     @staticmethod
     def checked(x: Any, tangent: Any) -> Any:
         """Return the tangent of output ``x``, None if it is a symbolic zero."""
@@ -165,6 +162,33 @@ class JVPRule(Record, eq=False):
                 advice="A tangent has the shape of its primal; integers have tangents of dtype "
                 "float0.")
         return None if isinstance(tangent, SymbolicZero) or is_float0(tangent) else tangent
+
+
+def zero_tangent(x: Any, symbolic: bool) -> Any:
+    """Return the tangent of ``x`` that is zero, as a rule gets it."""
+    aval = aval_of(x).to_tangent_aval()
+    if is_ref(aval):
+        return refs.zeros_behind(aval)
+    return SymbolicZero(aval) if symbolic else as_array(zeros_of(aval))
+
+
+class WrappedJVP(Record, eq=False):
+    """A rule that an interpreter of a library binds, as a ``FlatRule``."""
+
+    jvp: WrappedRule
+    symbolic_zeros: bool
+
+    @property
+    def __name__(self) -> str:
+        return self.jvp.__name__
+
+    def __call__(self, primals: Sequence[Any], tangents: Sequence[Any]
+                 ) -> tuple[list[Any], list[Any]]:
+        given = [zero_tangent(x, self.symbolic_zeros) if t is None else t
+                 for x, t in zip(primals, tangents)]
+        flat = self.jvp(*primals, *given)
+        outs, moved = flat[:len(flat) // 2], flat[len(flat) // 2:]
+        return outs, list(map(JVPRule.checked, outs, moved))
 
 
 class PythonCall(Call):
@@ -244,12 +268,21 @@ class CustomJVPCall(RuledCall):
             shown["num_consts"] = self.num_consts
         return {**shown, "symbolic_zeros": self.symbolic_zeros}
 
+    @classmethod
+    def bind_functions(cls, args, subfuns, symbolic_zeros=False):
+        fun, jvp = subfuns
+        rule = WrappedJVP(WrappedRule(jvp), symbolic_zeros)
+        return list(apply(PythonCall(WrappedPrimal(fun), fun.call_wrapped, rule), args))
+
     def hand_to(self, interpreter, handle, args):
         count = self.num_consts
 
         def jvp(*flat: Any) -> list[Any]:
             xs, tangents = flat[:len(flat) // 2], flat[len(flat) // 2:]
-            outs, moved = self.jvp_jaxpr_fun(xs, tangents)
+            outs, moved = self.jvp_jaxpr_fun(xs, none_for_zeros(tangents))
+            if self.symbolic_zeros:
+                return [*outs, *(SymbolicZero.from_primal_value(x) if t is None else t
+                                 for t, x in zip(moved, outs))]
             return [*outs, *map(instantiate, moved, outs)]
 
         return interpreter.process_custom_jvp_call(

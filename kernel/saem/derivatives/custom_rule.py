@@ -23,6 +23,7 @@ from saem.core.arguments import check_outputs, name_of
 from saem.core.avals import ShapedArray, aval_functions, aval_of, is_array_like
 from saem.core.jaxpr import ClosedJaxpr, Origin, eval_jaxpr
 from saem.core.primitive import Primitive
+from saem.core.record import Record
 from saem.core.trace import Trace, Tracer, bind, eval_trace, run_under, state
 from saem.jit.call import ProgramCall
 from saem.transform.derivatives import as_array
@@ -250,6 +251,11 @@ class SymbolicZero:
         return "SymbolicZero"
 
 
+def none_for_zeros(moved: Sequence[Any]) -> list[Any]:
+    """Return tangents or cotangents with None for those that were never computed."""
+    return [None if isinstance(t, SymbolicZero) else t for t in moved]
+
+
 # -- interpreters ----------------------------------------------------------------------------------
 
 class Call(Primitive):
@@ -259,11 +265,33 @@ class Call(Primitive):
     knows the structure of its result.  Subclasses define ``jvp``, ``batched`` and ``staged``.
     """
 
-    flat: FlatPrimal
+    flat: FlatPrimal | WrappedPrimal
     run: Callable[..., list[Any]]
     rule: Any
 
     multiple_results = True
+
+
+class WrappedPrimal(Record):
+    """A function that has rules as an interpreter of a library binds it: ``fun.call_wrapped``."""
+
+    fun: Any
+
+
+class WrappedRule:
+    """A rule of such a function, which may be called several times."""
+
+    def __init__(self, fun: Any):
+        self.fun = fun
+        self.ran = False
+
+    @property
+    def __name__(self) -> str:
+        return name_of(self.fun)
+
+    def __call__(self, *args: Any) -> list[Any]:
+        fun, self.ran = self.fun.anew() if self.ran else self.fun, True
+        return list(fun.call_wrapped(*args))
 
 
 class RuledCall(ProgramCall):
@@ -390,11 +418,11 @@ class Batch:
         return match_dim(x, dim, 0, self.size)
 
 
-def stage(flat: FlatPrimal, args: Sequence[Any], name: str, run: Callable[..., list[Any]]
-          ) -> tuple[ClosedJaxpr, list[Any]]:
+def stage(flat: FlatPrimal | WrappedPrimal, args: Sequence[Any], name: str,
+          run: Callable[..., list[Any]]) -> tuple[ClosedJaxpr, list[Any]]:
     """Trace ``run`` for ``args``: its program, and what it closes over as leading operands."""
     closed = trace_flat(run, [aval_of(x) for x in args], name=name, debug_name=name_of(flat.fun))
-    if run is flat:
+    if run is flat and isinstance(flat, FlatPrimal):
         closed.jaxpr.origin = Origin(name.removesuffix("_call"), flat.fun, flat.out_tree)
         flat.out_avals = closed.out_avals
     return open_consts(closed)

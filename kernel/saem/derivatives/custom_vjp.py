@@ -34,7 +34,10 @@ from saem.derivatives.custom_rule import (
     RuledCall,
     RuledFunction,
     SymbolicZero,
+    WrappedPrimal,
+    WrappedRule,
     apply,
+    none_for_zeros,
     pair,
     stage,
 )
@@ -197,6 +200,11 @@ def check_residuals(who: str, residuals: Sequence[Any]) -> None:
                 "nondiff_argnums.")
 
 
+def zero_cotangent(aval: ShapedArray, symbolic: bool) -> Any:
+    """Return the cotangent of type ``aval`` that is zero, as a rule gets it."""
+    return SymbolicZero(aval) if symbolic else as_array(zeros_of(aval))
+
+
 class UserBackward(Record, eq=False):
     """A user's backward rule as a ``Backward`` rule."""
 
@@ -216,16 +224,12 @@ class UserBackward(Record, eq=False):
         given = (as_array(x) for x in residuals)
         kept = [self.numbers[i] if i in self.numbers else next(given)
                 for i in range(self.residual_tree.num_leaves)]
-        leaves = [self.zero(aval) if ct is None else as_array(ct)
-                  for aval, ct in zip(self.out_avals, cts)]
+        leaves = [zero_cotangent(aval.to_ct_aval(), rule.symbolic_zeros) if ct is None
+                  else as_array(ct) for aval, ct in zip(self.out_avals, cts)]
         out = rule.bwd(*rule.arguments.nondiff(), self.residual_tree.unflatten(kept),
                        self.out_tree.unflatten(leaves))
         found = cotangents_per_leaf(out, rule.arguments.in_tree)
         return [self.checked(i, ct) for i, ct in enumerate(found)]
-
-    def zero(self, aval: ShapedArray) -> Any:
-        aval = aval.to_ct_aval()
-        return SymbolicZero(aval) if self.rule.symbolic_zeros else as_array(zeros_of(aval))
 
     def checked(self, number: int, ct: Any) -> Any:
         """Return the cotangent of input leaf ``number``, None if that has none.
@@ -279,6 +283,35 @@ def cotangents_per_leaf(out: Any, in_tree: Any) -> list[Any]:
         f"{tree.structure(out)} for primal input structure {in_tree}.",
         advice="Return a tuple with one cotangent per argument (nondiff_argnums excepted); for one "
         "argument that is (ct,).")
+
+
+class WrappedVJP(Record, eq=False):
+    """Rules that an interpreter of a library binds, as a ``Forward`` rule.
+
+    ``out_trees()`` gives, once ``fwd`` has run, the structures of results and residuals, and for
+    each residual the operand that it is, or None.
+    """
+
+    fwd: WrappedRule
+    bwd: WrappedRule
+    out_trees: Callable
+    symbolic_zeros: bool
+
+    def __call__(self, primals: Sequence[Any], perturbed: Sequence[bool]
+                 ) -> tuple[list[Any], list[Any], Backward]:
+        flat = self.fwd(*[x for pair in zip(primals, perturbed) for x in pair])
+        places = self.out_trees()[2]
+        count = places.count(None)
+        made, outs = iter(flat[:count]), flat[count:]
+        types = [aval_of(x).to_ct_aval() for x in outs]
+
+        def backward(residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+            given = [zero_cotangent(aval, self.symbolic_zeros) if ct is None else ct
+                     for aval, ct in zip(types, cts)]
+            return [None if ct is None or is_float0(ct) else ct
+                    for ct in none_for_zeros(self.bwd(*residuals, *given))]
+
+        return outs, [next(made) if i is None else primals[i] for i in places], backward
 
 
 class PythonCall(Call):
@@ -407,6 +440,12 @@ class CustomVJPCall(RuledCall):
             shown["num_consts"] = self.num_consts
         return {**shown, "symbolic_zeros": rule.symbolic_zeros}
 
+    @classmethod
+    def bind_functions(cls, args, subfuns, out_trees, symbolic_zeros=False):
+        fun, fwd, bwd = subfuns
+        rule = WrappedVJP(WrappedRule(fwd), WrappedRule(bwd), out_trees, symbolic_zeros)
+        return list(apply(PythonCall(WrappedPrimal(fun), fun.call_wrapped, rule), args))
+
     def hand_to(self, interpreter, handle, args):
         count = self.num_consts
         made: list[Any] = []
@@ -418,7 +457,7 @@ class CustomVJPCall(RuledCall):
 
         def bwd(*flat: Any) -> list[Any]:
             residuals, backward, _ = made
-            cts = backward(flat[:residuals], flat[residuals:])
+            cts = backward(flat[:residuals], none_for_zeros(flat[residuals:]))
             return [zeros_of(aval_of(x).to_ct_aval()) if ct is None else ct
                     for ct, x in zip(cts, args[count:])]
 

@@ -102,6 +102,12 @@ class WrappedFun:
             if store is not None:
                 store.store(value)
 
+    def anew(self) -> WrappedFun:
+        """Return this function with places for further results that are empty."""
+        layers = tuple((add, static, None if store is None else Store(store.same))
+                       for add, static, store in self.layers)
+        return WrappedFun(self.f, layers, self.params, self.in_type, self.debug_info)
+
     def replace_debug_info(self, debug_info: Any) -> WrappedFun:
         """Return this function with another description of itself."""
         return WrappedFun(self.f, self.layers, self.params, self.in_type, debug_info)
