@@ -51,6 +51,8 @@ TABLE = (
     PrivateName("core", "TraceTag", "saem.extend.core:TraceTag", "quax 0.4"),
     PrivateName("core", "Tracer", "saem.core:Tracer", "quax 0.4"),
     PrivateName("core", "full_lower", f"{_STAND_INS}:full_lower", "quax 0.4"),
+    PrivateName("core", "is_constant_dim", "saem.extend.readers:is_constant_dim",
+                "saiunit 0.5 (jax.core has it until 0.11)"),
     PrivateName("core", "jaxpr_as_fun", "saem.extend.core:jaxpr_as_fun", "quax 0.4"),
     PrivateName("core", "set_current_trace", "saem.extend.core:set_current_trace", "quax 0.4"),
     PrivateName("core", "take_current_trace", "saem.extend.core:take_current_trace", "quax 0.4"),

@@ -32,7 +32,7 @@ from saem.ops.random_bits import scramble_numpy
 from saem.ops.reshard import reshard_to
 from saem.ops.shape import squeeze
 from saem.ops.slicing import slice_in_dim
-from saem.placement.shardings import named_sharding
+from saem.placement.shardings import requested_sharding
 from saem.typing import DTypeLike
 
 U32, U64 = np.dtype("uint32"), np.dtype("uint64")
@@ -275,7 +275,7 @@ def rng_bit_generator(key: Any, shape: Sequence[int], dtype: DTypeLike | None = 
     """
     wanted = dtypes.canonicalize(dtype, explicit=True, where="rng_bit_generator")
     state, bits = bind(RngBitGenerator(tuple(shape), wanted, algorithm), key)
-    sharding = named_sharding(out_sharding, len(tuple(shape)))
+    sharding = requested_sharding(out_sharding, len(tuple(shape)), "rng_bit_generator")
     return state, bits if sharding is None else reshard_to(bits, sharding)
 
 

@@ -55,7 +55,7 @@ from saem.ops.linear import (
     shift_axes,
     stacked,
 )
-from saem.placement.shardings import named_sharding
+from saem.placement.shardings import requested_sharding
 
 
 @dataclasses.dataclass(frozen=True)
@@ -380,7 +380,8 @@ def ragged_dot_general(lhs: Array, rhs: Array, group_sizes: Array,
     if out_sharding is not None:
         plain = RaggedDotGeneral(ragged_dot_dimension_numbers)
         axes = plain.axes(aval_of(lhs).ndim, aval_of(rhs).ndim)
-        sharding = named_sharding(out_sharding, sum(map(len, axes)) + (plain.mode == SUMMED))
+        rank = sum(map(len, axes)) + (plain.mode == SUMMED)
+        sharding = requested_sharding(out_sharding, rank, "ragged_dot_general")
     prim = RaggedDotGeneral(ragged_dot_dimension_numbers, canonicalize_precision(precision),
                             preferred, None, sharding)
     return bind(prim, lhs, rhs, group_sizes)

@@ -41,7 +41,7 @@ from saem.ops.scatter import Scatter
 from saem.ops.shape import broadcast, full, reshape, squeeze
 from saem.ops.slicing import pad, slice_in_dim
 from saem.ops.windows import GatherScatterMode, ScatterDimensionNumbers
-from saem.placement.shardings import named_sharding
+from saem.placement.shardings import requested_sharding
 from saem.signal.pooling import (
     Padding,
     ReduceWindowMax,
@@ -404,7 +404,7 @@ def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], An
     xs, starts, structure = flat_operands("reduce", operands, init_values)
     axes = tuple(int(d) for d in dimensions)
     axes = folds.checked_axes("reduce", xs[0], axes)
-    sharding = named_sharding(out_sharding, aval_of(xs[0]).ndim - len(axes))
+    sharding = requested_sharding(out_sharding, aval_of(xs[0]).ndim - len(axes), "reduce")
     if len(xs) == 1 and starts_neutral(computation, starts[0], aval_of(xs[0]).dtype):
         if computation is add:
             return structure.unflatten([reduce_sum(xs[0], axes, out_sharding=out_sharding)])

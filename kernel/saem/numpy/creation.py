@@ -52,7 +52,7 @@ from saem.ops.convert import copy as copy_array
 from saem.ops.linear import literal, varying_as
 from saem.ops.reshard import reshard_to
 from saem.placement.meshes import mesh_context
-from saem.placement.shardings import named_sharding
+from saem.placement.shardings import check_requested, named_sharding
 from saem.transform.staging import put_value
 from saem.typing import Array, ArrayLike, DTypeLike
 
@@ -72,9 +72,20 @@ def made(x: Any) -> Any:
     return put_value(x if type(x) in PYTHON_NUMBERS else kept(x), put_made)
 
 
-def placed(x: Any, device: Any, sharding: Any = None) -> Any:
-    """Return ``x`` committed to ``device`` or ``sharding``, if one is given."""
-    where = device if device is not None else sharding
+def given_place(name: str, device: Any, out_sharding: Any) -> Any:
+    """Return where the user of ``name`` wants its result, None if that was not said.
+
+    Raises: TypeError and ValueError for an ``out_sharding`` that cannot be followed.
+    """
+    if device is not None:
+        return device
+    if out_sharding is not None:
+        check_requested(out_sharding, f"jnp.{name}")
+    return out_sharding
+
+
+def placed(x: Any, where: Any) -> Any:
+    """Return ``x`` committed to ``where``, a device or a sharding, if one is given."""
     if where is None or getattr(getattr(where, "mesh", None), "empty", False):
         return x  # the sharding of a type that names no mesh is no place
     explicit = named_sharding(where, len(aval_of(x).shape)) if Seen.placements else None
@@ -145,11 +156,12 @@ def array(object: Any, dtype: DTypeLike | None = None, *args: Any, copy: bool = 
     """
     if args:
         copy, order, ndmin = positional(args, (copy, order, ndmin))
-    return _array("array", object, dtype, copy, order, ndmin, device, out_sharding)
+    return _array("array", object, dtype, copy, order, ndmin,
+                  given_place("array", device, out_sharding))
 
 
 def _array(name: str, object: Any, dtype: Any, copy: bool, order: str | None, ndmin: int,
-           device: Any, out_sharding: Any) -> Any:
+           where: Any) -> Any:
     """Return ``array(object, …)``; ``name`` is of the function that a warning names."""
     if order not in ("K", None):
         raise NotImplementedError("Only implemented for order='K'")
@@ -160,7 +172,7 @@ def _array(name: str, object: Any, dtype: Any, copy: bool, order: str | None, nd
         finite.check_made(out)
     if ndmin > (have := len(aval_of(out).shape)):
         out = shaping.expand_dims(out, tuple(range(ndmin - have)))
-    return placed(out, device, out_sharding)
+    return placed(out, where)
 
 
 def positional(given: tuple, rest: tuple) -> tuple:
@@ -183,7 +195,8 @@ def asarray(a: ArrayLike, dtype: DTypeLike | None = None, order: str | None = No
     >>> jnp.asarray([1., 2.])
     Array([1., 2.], dtype=float32)
     """
-    return _array("asarray", a, dtype, bool(copy), order, 0, device, out_sharding)
+    return _array("asarray", a, dtype, bool(copy), order, 0,
+                  given_place("asarray", device, out_sharding))
 
 
 def _from_object(x: Any, dtype: Any, copy: bool) -> Any:
@@ -437,7 +450,7 @@ def zeros(shape: Any, dtype: DTypeLike | None = None, *, device: Any = None,
     Array([[0., 0.],
            [0., 0.]], dtype=float32)
     """
-    return _constant("zeros", shape, 0, dtype, device, out_sharding)
+    return _constant("zeros", shape, 0, dtype, given_place("zeros", device, out_sharding))
 
 
 def ones(shape: Any, dtype: DTypeLike | None = None, *, device: Any = None,
@@ -448,7 +461,7 @@ def ones(shape: Any, dtype: DTypeLike | None = None, *, device: Any = None,
     Array([[1., 1.],
            [1., 1.]], dtype=float32)
     """
-    return _constant("ones", shape, 1, dtype, device, out_sharding)
+    return _constant("ones", shape, 1, dtype, given_place("ones", device, out_sharding))
 
 
 def empty(shape: Any, dtype: DTypeLike | None = None, *, device: Any = None,
@@ -458,31 +471,29 @@ def empty(shape: Any, dtype: DTypeLike | None = None, *, device: Any = None,
     >>> jnp.empty((2,))
     Array([0., 0.], dtype=float32)
     """
-    return _constant("empty", shape, 0, dtype, device, out_sharding)
+    return _constant("empty", shape, 0, dtype, given_place("empty", device, out_sharding))
 
 
-def _constant(name: str, shape: Any, value: int, dtype: Any, device: Any, sharding: Any) -> Any:
+def _constant(name: str, shape: Any, value: int, dtype: Any, where: Any) -> Any:
     shape = canonical_shape(shape)
     dtype = dtypes.canonicalize(FLOAT) if dtype is None else check_dtype(name, dtype)
     if dtypes.is_extended(dtype):
-        return placed(dtype.filled(shape, value), device, sharding)
+        return placed(dtype.filled(shape, value), where)
     if dtype == dtypes.float0:  # the tangents of integers hold no numbers
         return np.zeros(shape, dtype)
-    return full_placed(shape, literal(value, dtype), device, sharding)
+    return full_placed(shape, literal(value, dtype), where)
 
 
-def full_placed(shape: tuple[int, ...], value: Any, device: Any, sharding: Any, like: Any = None
-             ) -> Any:
-    """Return an array full of ``value``, placed on ``device`` or by ``sharding``, else as ``like``.
+def full_placed(shape: tuple[int, ...], value: Any, where: Any, like: Any = None) -> Any:
+    """Return an array full of ``value``, placed at ``where``, else as ``like``.
 
     ``like`` is the NamedSharding of an aval, or None.
     """
     if Seen.placements:
-        where = device if device is not None else sharding
         explicit = like if where is None else named_sharding(where, len(shape))
         if explicit is not None:
             return shaping.full(shape, value, sharding=explicit)
-    return placed(filled(shape, value), device, sharding)
+    return placed(filled(shape, value), where)
 
 
 def full(shape: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None, *, device: Any = None,
@@ -494,14 +505,15 @@ def full(shape: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None, *, d
     """
     check_arraylike("full", fill_value)
     shape, value = canonical_shape(shape), as_value(fill_value)
+    where = given_place("full", device, out_sharding)
     if dtype is not None:
         wanted = check_dtype("full", dtype)
         if type(value) in PYTHON_NUMBERS and dtypes.is_extended(wanted):
-            return placed(wanted.filled(shape, value), device, out_sharding)
+            return placed(wanted.filled(shape, value), where)
         value = convert_value(_known("full", value, wanted), wanted, False)
     if type(value) in PYTHON_NUMBERS or type(value) is np.generic:
-        return full_placed(shape, value, device, out_sharding)
-    return placed(_spread(shape, value), device, out_sharding)
+        return full_placed(shape, value, where)
+    return placed(_spread(shape, value), where)
 
 
 def _known(name: str, value: Any, wanted: Any) -> Any:
@@ -538,7 +550,8 @@ def zeros_like(a: ArrayLike, dtype: DTypeLike | None = None, shape: Any = None, 
     >>> jnp.zeros_like(jnp.array([1, 2]))
     Array([0, 0], dtype=int32)
     """
-    return _like("zeros_like", a, 0, dtype, shape, device, out_sharding)
+    return _like("zeros_like", a, 0, dtype, shape,
+                 given_place("zeros_like", device, out_sharding))
 
 
 def ones_like(a: ArrayLike, dtype: DTypeLike | None = None, shape: Any = None, *,
@@ -548,7 +561,8 @@ def ones_like(a: ArrayLike, dtype: DTypeLike | None = None, shape: Any = None, *
     >>> jnp.ones_like(jnp.array([1, 2]))
     Array([1, 1], dtype=int32)
     """
-    return _like("ones_like", a, 1, dtype, shape, device, out_sharding)
+    return _like("ones_like", a, 1, dtype, shape,
+                 given_place("ones_like", device, out_sharding))
 
 
 def empty_like(prototype: Any, dtype: DTypeLike | None = None, shape: Any = None, *,
@@ -558,7 +572,7 @@ def empty_like(prototype: Any, dtype: DTypeLike | None = None, shape: Any = None
     >>> jnp.empty_like(jnp.array([1, 2]))
     Array([0, 0], dtype=int32)
     """
-    return _like("empty_like", prototype, 0, dtype, shape, device, None)
+    return _like("empty_like", prototype, 0, dtype, shape, device)
 
 
 def full_like(a: ArrayLike, fill_value: ArrayLike, dtype: DTypeLike | None = None,
@@ -569,10 +583,11 @@ def full_like(a: ArrayLike, fill_value: ArrayLike, dtype: DTypeLike | None = Non
     Array([7., 7.], dtype=float32)
     """
     check_arraylike("full_like", fill_value, position=1)
-    return _like("full_like", a, as_value(fill_value), dtype, shape, device, out_sharding)
+    return _like("full_like", a, as_value(fill_value), dtype, shape,
+                 given_place("full_like", device, out_sharding))
 
 
-def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any, sharding: Any) -> Any:
+def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any, where: Any) -> Any:
     if hasattr(a, "shape") and hasattr(a, "dtype") and not (
             type(a) in aval_functions or isinstance(a, Tracer)):
         a = ShapeDtypeStruct(a.shape, dtypes.canonicalize(a.dtype))
@@ -580,10 +595,10 @@ def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any, sh
     a = as_value(a)
     aval = aval_of(a)
     shape = aval.shape if shape is None else canonical_shape(shape)
-    weak = dtype is device is sharding is None and aval.weak_type and not aval_of(value).shape
+    weak = dtype is where is None and aval.weak_type and not aval_of(value).shape
     wanted = aval.dtype if dtype is None else check_dtype(name, dtype)
     if type(value) in PYTHON_NUMBERS and dtypes.is_extended(wanted):
-        return placed(wanted.filled(shape, value), device, sharding)
+        return placed(wanted.filled(shape, value), where)
     if type(value) in PYTHON_NUMBERS:
         value = value if weak else _known(name, value, wanted)
         number = scalar(value, wanted)
@@ -593,10 +608,10 @@ def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any, sh
     if aval.explicit is not None and shape == aval.shape and not aval_of(value).shape:
         # An array has the devices of its mesh, its type only the mesh's shape.
         own = a.sharding if type(a) is _jaxlib.ArrayImpl else aval.explicit
-        return full_placed(shape, value, device, sharding, own)
-    if device is None and sharding is None and not aval_of(value).shape and not weak:
-        device = shaping.place_like_that_of(a, shape)
-    return varying_as(placed(_spread(shape, value), device, sharding), aval)
+        return full_placed(shape, value, where, own)
+    if where is None and not aval_of(value).shape and not weak:
+        where = shaping.place_like_that_of(a, shape)
+    return varying_as(placed(_spread(shape, value), where), aval)
 
 
 # -- counting --------------------------------------------------------------------------------------
@@ -657,11 +672,11 @@ def arange(start: ArrayLike | int, stop: ArrayLike | int | None = None,
             "complexfloating.", advice="Count in integers: jnp.arange(int(n)).")
     offset = None if first is None else scalar(first, dtype)
     scale = None if by is None else scalar(by, dtype)
-    where = device if device is not None else out_sharding
+    where = given_place("arange", device, out_sharding)
     explicit = named_sharding(where, 1) if Seen.placements else None
     if explicit is not None and offset is None and scale is None:
         return shaping.broadcasted_iota(dtype, (length,), 0, out_sharding=explicit)
-    return placed(_count(length, dtype, offset, scale), device, out_sharding)
+    return placed(_count(length, dtype, offset, scale), where)
 
 
 def _open_arange(start: Any, stop: Any, step: Any, dtype: Any) -> Any:

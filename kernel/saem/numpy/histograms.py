@@ -60,7 +60,7 @@ def bincount(x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0,
     x = array_argument("bincount", x)
     if out_sharding is not None:
         return freely(lambda x, weights: bincount(x, weights, minlength, length=length),
-                      out_sharding, x, weights)
+                      out_sharding, "bincount", x, weights)
     if not (dtypes.is_integer(x.dtype) or dtypes.is_bool(x.dtype)):
         raise errors.explained(
             errors.ArgumentTypeError, "bincount.C1",

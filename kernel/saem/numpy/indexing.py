@@ -87,7 +87,8 @@ def getitem(x: Any, idx: Any, *, mode: Any = None, fill_value: Any = None,
     if out_sharding is not None:
         given = {"mode": mode, "fill_value": fill_value, "indices_are_sorted": indices_are_sorted,
                  "unique_indices": unique_indices, "wrap_negative_indices": wrap_negative_indices}
-        return indexed_freely(lambda x, idx: getitem(x, idx, **given), out_sharding, idx, x)
+        return indexed_freely(lambda x, idx: getitem(x, idx, **given), out_sharding, ".get", idx,
+                              x)
     if type(x) is ArrayImpl:
         check_not_deleted(x)
     eager = runs_at_once() and config.shortcuts.value
@@ -105,7 +106,7 @@ def getitem(x: Any, idx: Any, *, mode: Any = None, fill_value: Any = None,
     return read(x, tokens, values, options, not config.staging.value)
 
 
-def indexed_freely(fun: Callable, out_sharding: Any, idx: Any, *args: Any) -> Any:
+def indexed_freely(fun: Callable, out_sharding: Any, who: str, idx: Any, *args: Any) -> Any:
     """Return ``fun(*args, idx)`` where the partitioner decides, with the sharding ``out_sharding``.
 
     Of the index only arrays belong to the program.
@@ -119,7 +120,7 @@ def indexed_freely(fun: Callable, out_sharding: Any, idx: Any, *args: Any) -> An
                for p in parts]
         return fun(*values, tuple(new) if isinstance(idx, tuple) else new[0])
 
-    return freely(inside, out_sharding, args, arrays)
+    return freely(inside, out_sharding, who, args, arrays)
 
 
 def make_options(x: Any, mode: Any, fill_value: Any, is_sorted: bool, unique: bool) -> Options:
@@ -272,7 +273,7 @@ def scatter_update(x: Any, idx: Any, y: Any, kind: str, *, mode: Any = None,
         given = {"mode": mode, "indices_are_sorted": indices_are_sorted,
                  "unique_indices": unique_indices, "wrap_negative_indices": wrap_negative_indices}
         return indexed_freely(lambda x, y, idx: scatter_update(x, idx, y, kind, **given),
-                              out_sharding, idx, x, y)
+                              out_sharding, f".{kind}", idx, x, y)
     if kind in _DERIVED:
         factors = scatter_update(full_like(x, 1), idx, y, "mul", mode=mode,
                                  indices_are_sorted=indices_are_sorted,

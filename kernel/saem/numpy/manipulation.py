@@ -39,7 +39,7 @@ from saem.ops import shape as shape_ops
 from saem.ops.linear import Transpose, broadcast_in_dim, permute
 from saem.ops.reshard import freely
 from saem.ops.shape import canonical_axis
-from saem.placement.shardings import named_sharding
+from saem.placement.shardings import requested_sharding
 from saem.typing import Array, ArrayLike, Shape
 
 slicing: Any = later("saem.ops.slicing")
@@ -152,7 +152,7 @@ def reshape(a: ArrayLike, shape: int | Shape, order: str = "C", *, copy: bool | 
         a = as_array(a)
         if order == "C":
             return shape_ops.reshape(a, resolved(given, a.shape), out_sharding=out_sharding)
-        return freely(lambda a: reshape(a, shape, order), out_sharding, a)
+        return freely(lambda a: reshape(a, shape, order), out_sharding, "jnp.reshape", a)
     if order == "C" and type(a) is ArrayImpl and runs_at_once() \
             and config.shortcuts.value:
         return a if keeps_shape(given, a) else _reshaper(given)(a)
@@ -410,7 +410,7 @@ def broadcast_to(array: ArrayLike, shape: int | Shape, *, out_sharding: Any = No
     array = array_argument("broadcast_to", array)
     sizes, have = as_shape(shape), array.shape
     promote.check_broadcast("broadcast_to", aval_of(array), sizes)
-    explicit = named_sharding(out_sharding, len(sizes))
+    explicit = requested_sharding(out_sharding, len(sizes), "jnp.broadcast_to")
     if explicit is not None:
         lead = len(sizes) - len(have)
         return broadcast_in_dim(array, sizes, range(lead, len(sizes)), out_sharding=explicit)

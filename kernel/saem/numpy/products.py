@@ -40,7 +40,7 @@ from saem.ops.reduce import reduce_or
 from saem.ops.reshard import reshard_to, with_rank
 from saem.ops.select import select_n
 from saem.ops.shape import broadcasted_iota, canonical_axis, expand_dims, reshape, squeeze
-from saem.placement.shardings import named_sharding
+from saem.placement.shardings import check_requested, requested_sharding
 from saem.typing import Array, ArrayLike, DTypeLike
 
 opt_einsum: Any = later("opt_einsum")  # expensive to load, and only einsum needs it
@@ -90,7 +90,7 @@ def _check_sizes(name: str, x: Any, y: Any, left: Sequence[int], right: Sequence
 
 def _rearranged(sharding: Any, labels: Sequence, order: Sequence) -> Any:
     """Return a sharding of axes ``labels`` as one of the same axes in ``order``."""
-    explicit = named_sharding(sharding, len(labels))
+    explicit = requested_sharding(sharding, len(labels), "dot_general")
     if explicit is None:
         return None
     spec = with_rank(explicit, len(labels)).spec
@@ -415,6 +415,8 @@ def einsum(subscripts: Any, /, *operands: Any, out: None = None, optimize: Any =
     if out is not None:
         raise NotImplementedError("The 'out' argument to jnp.einsum is not supported: arrays do "
                                   "not change; use the result.")
+    if out_sharding is not None:
+        check_requested(out_sharding, "einsum")
     order = {True: "optimal", False: None}.get(optimize, optimize) \
         if isinstance(optimize, bool) else optimize
     everything = (subscripts, *operands)
@@ -470,7 +472,7 @@ def _einsum(values: list, *, contractions: Any, precision: Any, preferred: Any, 
         pairs = list(zip(chosen, names))
         if len(pairs) == 1:
             out = _single(*pairs[0], result, dtype)
-            explicit = named_sharding(options.get("out_sharding"), len(result))
+            explicit = requested_sharding(options.get("out_sharding"), len(result), "einsum")
             values.append(out if explicit is None else reshard_to(out, explicit))
             continue
         x, name = pairs[0]

@@ -102,7 +102,7 @@ def percentile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = 
     if out_sharding is not None:
         return freely(lambda a, q, weights: percentile(
             a, q, axis, None, overwrite_input, method, keepdims, weights=weights),
-            out_sharding, a, q, weights)
+            out_sharding, "percentile", a, q, weights)
     a, q = _hundredth("percentile", a, q)
     return _quantile("percentile", a, q, axis, method, keepdims, weights, False)
 

@@ -256,8 +256,8 @@ def repeat(a: ArrayLike, repeats: ArrayLike, axis: int | None = None, *,
     if out_sharding is not None:
         again = functools.partial(repeat, axis=axis, total_repeat_length=total_repeat_length)
         if concrete_or_none(repeats) is not None:  # a number stays one
-            return freely(lambda a: again(a, repeats), out_sharding, a)
-        return freely(again, out_sharding, a, repeats)
+            return freely(lambda a: again(a, repeats), out_sharding, "repeat", a)
+        return freely(again, out_sharding, "repeat", a, repeats)
     a = as_array(a)
     whole = axis is None or not a.ndim  # a scalar is repeated along the one axis that results
     entries = entries_of(aval_of(a))

@@ -37,6 +37,7 @@ from saem.placement.shardings import (
     NamedSharding,
     PartitionSpec,
     axes_of,
+    check_requested,
     named_sharding,
     on_devices,
     resolve,
@@ -155,11 +156,7 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
     leaves, structure = tree.flatten(xs)
     found = []
     for leaf, given in zip(leaves, prefix("reshard out_shardings", out_shardings, xs)):
-        if not isinstance(given, (NamedSharding, PartitionSpec)):
-            raise TypeError("`out_sharding` argument of reshard only supports instances of "
-                            f"`NamedSharding` or `PartitionSpec`. Got {given} of type: "
-                            f"{type(given)}")
-        refuse_decided(given)
+        check_requested(given, "reshard", other_mesh=True)
         sharding = named_sharding(given, len(aval_of(leaf).shape))
         if sharding is None:  # no axis is Explicit: the partitioner decides on all
             found.append(leaf if stays(leaf, given) else with_sharding_constraint(leaf, given))
@@ -175,24 +172,6 @@ def stays(x: Any, given: Any) -> bool:
     mesh = given.mesh if isinstance(given, NamedSharding) else mesh_context.value
     have = getattr(x, "sharding", None)
     return isinstance(have, NamedSharding) and have.mesh == mesh
-
-
-def refuse_decided(given: Any) -> None:
-    """Refuse to reshard along axes that are not Explicit.
-
-    Raises: ValueError naming the spec.
-    """
-    spec = getattr(given, "spec", given)
-    if not isinstance(spec, PartitionSpec):
-        return
-    mesh = given.mesh if isinstance(given, NamedSharding) else get_abstract_mesh()
-    others = set(mesh.axis_names) - set(mesh.explicit_axes)
-    if others & {name for entry in spec.partitions for name in axes_of(entry)}:
-        raise errors.explained(
-            errors.ArgumentError, "reshard.C1",
-            "PartitionSpec passed to reshard cannot contain axis names that are of type Auto or "
-            f"Manual. Got PartitionSpec: {spec} with axis names of type {mesh.axis_types}.",
-            advice="Along such axes use jax.lax.with_sharding_constraint.")
 
 
 def asserted(x: Any, sharding: Any) -> Any:

@@ -30,7 +30,7 @@ from saem.ops import sharding_rules, sum_rules
 from saem.ops.convert import convert_element_type
 from saem.ops.dot_algorithms import DotAlgorithm, DotAlgorithmPreset, check_platform
 from saem.ops.linear import add_cotangents, inverse_order, permute, shift_axes
-from saem.placement.shardings import named_sharding
+from saem.placement.shardings import requested_sharding
 from saem.typing import Array, ArrayLike, DTypeLike
 
 Axes = tuple[int, ...]
@@ -408,7 +408,7 @@ def dot_general(lhs: ArrayLike, rhs: ArrayLike, dimension_numbers: Any, precisio
     prim = equal_one(DotGeneral, numbers, canonicalize_precision(precision), preferred, None)
     if out_sharding is not None:
         rank = sum(map(len, prim.axes(aval_of(lhs).ndim, aval_of(rhs).ndim)))
-        prim = prim.with_numbers(numbers, named_sharding(out_sharding, rank))
+        prim = prim.with_numbers(numbers, requested_sharding(out_sharding, rank, "dot_general"))
     return bind(prim, lhs, rhs)
 
 

@@ -37,7 +37,7 @@ from saem.core.sharded import (
 )
 from saem.core.trace import bind, eval_trace, state
 from saem.ops import sharding_rules, sum_rules
-from saem.placement.shardings import named_sharding
+from saem.placement.shardings import requested_sharding
 from saem.typing import Array, ArrayLike
 
 
@@ -372,9 +372,11 @@ def broadcast_in_dim(operand: ArrayLike, shape: Sequence[int],
     """
     shape = as_shape(shape)
     places = tuple([operator.index(d) for d in broadcast_dimensions])
-    if aval_of(operand).shape == shape and places == tuple(range(len(shape))):
+    sharding = None
+    if out_sharding is not None:
+        sharding = requested_sharding(out_sharding, len(shape), "broadcast_in_dim")
+    if sharding is None and aval_of(operand).shape == shape and places == tuple(range(len(shape))):
         return unchanged(operand)
-    sharding = None if out_sharding is None else named_sharding(out_sharding, len(shape))
     return bind(equal_one(BroadcastInDim, shape, places, sharding), operand)
 
 
@@ -435,7 +437,8 @@ def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = N
     axes = tuple(map(operator.index, axes))
     sharding = None
     if out_sharding is not None:
-        sharding = named_sharding(out_sharding, len(aval_of(operand).shape) - len(axes))
+        sharding = requested_sharding(out_sharding, len(aval_of(operand).shape) - len(axes),
+                                      "reduce_sum")
     if not axes and sharding is None:
         return unchanged(operand)
     return bind(equal_one(ReduceSum, axes, sharding), operand)

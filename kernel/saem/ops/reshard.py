@@ -38,6 +38,7 @@ from saem.placement.shardings import (
     PartitionSpec,
     holds_addends,
     named_sharding,
+    requested_sharding,
 )
 
 
@@ -252,13 +253,14 @@ def crossing(x: Any, before: Any, after: Any, spec: Any = None) -> Any:
 
 
 
-def freely(fun: Callable, out_sharding: Any, *args: Any) -> Any:
+def freely(fun: Callable, out_sharding: Any, who: str, *args: Any) -> Any:
     """Return ``fun(*args)``, computed where the partitioner decides, as ``out_sharding`` requests.
 
+    ``who`` is the function that a caller gave it to.
     Source: what JAX's ``.at[…].get(out_sharding=…)`` and its samplers do.
     """
     leaves, structure = tree.flatten(args)
-    given = named_sharding(out_sharding, 1 << 30)
+    given = requested_sharding(out_sharding, 1 << 30, who)
     if given is None:
         return fun(*args)
     before = mesh_of(leaves, given)

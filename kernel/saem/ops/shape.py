@@ -42,7 +42,13 @@ from saem.ops.linear import (
     zeros_of,
 )
 from saem.placement.meshes import Mesh
-from saem.placement.shardings import named_sharding, on_devices
+from saem.placement.shardings import (
+    PartitionSpec,
+    named_sharding,
+    on_devices,
+    requested_sharding,
+    required_mesh,
+)
 from saem.placement.spread import place_like
 from saem.typing import Array, ArrayLike, DTypeLike
 
@@ -462,7 +468,7 @@ def reshape(operand: ArrayLike, new_sizes: Sequence[int], dimensions: Sequence[i
                 f"{dimensions} for shape {shape}.", advice="Give each axis once.")
         operand = permute(operand, dimensions)
     new_sizes = as_shape(sizes_of(new_sizes))
-    sharding = named_sharding(out_sharding, len(new_sizes))
+    sharding = requested_sharding(out_sharding, len(new_sizes), "reshape")
     if sharding is None and aval_of(operand).shape == new_sizes:
         return unchanged(operand)
     return bind(Reshape(new_sizes, None, sharding), operand)
@@ -515,7 +521,7 @@ def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: Any = N
            [1, 2]], dtype=int32)
     """
     sizes = tuple(sizes)
-    if not sizes:
+    if not sizes and out_sharding is None:
         return unchanged(operand)
     shape = (*as_shape(sizes), *aval_of(operand).shape)
     return broadcast_in_dim(operand, shape, tuple(range(len(sizes), len(shape))),
@@ -612,7 +618,7 @@ def broadcasted_iota(dtype: DTypeLike, shape: Sequence[int], dimension: int, *,
     shape = as_shape(shape)
     dtype = dtypes.canonicalize(dtype, explicit=True, where="broadcasted_iota")
     return bind(Iota(dtype, shape, operator.index(dimension),
-                     named_sharding(out_sharding, len(shape))))
+                     requested_sharding(out_sharding, len(shape), "broadcasted_iota")))
 
 
 def full(shape: Sequence[int], fill_value: ArrayLike, dtype: DTypeLike | None = None, *,
@@ -627,6 +633,14 @@ def full(shape: Sequence[int], fill_value: ArrayLike, dtype: DTypeLike | None = 
     """
     if dtype is not None:
         dtype = dtypes.canonicalize(dtype, explicit=True, where="full")
+    if isinstance(sharding, PartitionSpec):
+        required_mesh(sharding)
+    elif sharding is not None and not isinstance(sharding, _jaxlib.Sharding):
+        raise errors.explained(
+            errors.ArgumentTypeError, "full.C4",
+            f"sharding of full must be a jax.sharding.Sharding, got {sharding} of type: "
+            f"{type(sharding)}",
+            advice="For one device: jax.sharding.SingleDeviceSharding(device).")
     return full_of(shape, fill_value, dtype, sharding)
 
 

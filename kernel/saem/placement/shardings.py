@@ -634,8 +634,65 @@ def unsharded(ndim: int) -> NamedSharding:
     return _along_none(get_abstract_mesh(), ndim)
 
 
+def requested_sharding(given: Any, ndim: int, who: str) -> Any:
+    """Return what a caller gave ``who`` as ``out_sharding``, as ``named_sharding`` does.
+
+    Raises: TypeError and ValueError where it cannot be followed.
+    """
+    if given is None:
+        return None
+    check_requested(given, who)
+    return named_sharding(given, ndim)
+
+
+def check_requested(given: Any, who: str, other_mesh: bool = False) -> None:
+    """Refuse an ``out_sharding`` that a program cannot follow.
+
+    With ``other_mesh`` its devices may be those of another mesh than the one in force.
+    Raises: TypeError unless it is a NamedSharding or a PartitionSpec; ValueError for one without a
+    mesh, for another mesh, or along axes that are not Explicit.
+    """
+    if isinstance(given, PartitionSpec):
+        mesh, spec = required_mesh(given), given
+    elif isinstance(given, NamedSharding):
+        mesh, spec = given.mesh, given.spec
+        there = get_abstract_mesh()
+        if not (other_mesh or there.empty) and isinstance(mesh, Mesh) \
+                and mesh.abstract_mesh != there:
+            raise errors.explained(
+                errors.ArgumentError, "sharding.C11",
+                f"Context mesh {there} should match the mesh of sharding {mesh.abstract_mesh} "
+                f"passed to {who}.", advice="Give a PartitionSpec, which means the mesh in force.")
+    else:
+        raise errors.explained(
+            errors.ArgumentTypeError, "sharding.C12",
+            f"`out_sharding` argument of {who} only supports instances of `NamedSharding` or "
+            f"`PartitionSpec`. Got {given} of type: {type(given)}",
+            advice="For example out_sharding=jax.P('x'), under jax.set_mesh(mesh).")
+    types = dict(zip(mesh.axis_names, mesh.axis_types))
+    for name in [name for entry in spec.partitions for name in axes_of(entry)]:
+        if types.get(name, AxisType.Explicit) is not AxisType.Explicit:
+            raise errors.explained(
+                errors.ArgumentError, "sharding.C13",
+                f"PartitionSpec passed to {who} cannot contain axis names that are of type Auto or "
+                f"Manual. Got PartitionSpec: {spec} with axis name: {name} of type: {types[name]}.",
+                advice="Along such axes use jax.lax.with_sharding_constraint.")
+
+
+def required_mesh(spec: PartitionSpec) -> AbstractMesh:
+    """Return the mesh in force, to which ``spec`` refers.  Raises: ValueError if there is none."""
+    mesh = get_abstract_mesh()
+    if mesh.empty:
+        raise errors.explained(
+            errors.ArgumentError, "sharding.C3",
+            "Using PartitionSpec when you are not under a mesh context is not allowed. Please "
+            "pass a NamedSharding instance or enter into a mesh context via `jax.set_mesh`. "
+            f"Got {spec!r}", advice="For example with jax.set_mesh(mesh): ...")
+    return mesh
+
+
 def named_sharding(given: Any, ndim: int) -> Any:
-    """Return what a caller gave as ``out_sharding`` as a NamedSharding of rank ``ndim``.
+    """Return a place that a caller gave as a NamedSharding of rank ``ndim``.
 
     None where the mesh has no Explicit axis, so that types say nothing.  Entries for axes that the
     value does not have may be there if they are None.
@@ -643,17 +700,8 @@ def named_sharding(given: Any, ndim: int) -> Any:
     """
     if given is None or not Seen.placements:
         return None
-    if isinstance(given, tuple):
-        given = PartitionSpec(*given)
     if isinstance(given, PartitionSpec):
-        mesh = get_abstract_mesh()
-        if mesh.empty:
-            raise errors.explained(
-                errors.ArgumentError, "sharding.C3",
-                "Using PartitionSpec when you are not under a mesh context is not allowed. Please "
-                "pass a NamedSharding instance or enter into a mesh context via `jax.set_mesh`. "
-                f"Got {given!r}", advice="For example with jax.set_mesh(mesh): ...")
-        given = NamedSharding(mesh, given)
+        given = NamedSharding(required_mesh(given), given)
     if not isinstance(given, NamedSharding) or not given.mesh.explicit_axes:
         return None
     if len(given.spec) > ndim:

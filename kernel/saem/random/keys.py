@@ -375,7 +375,7 @@ def placed(sampler: Callable, out_sharding: Any, key: Any, *rest: Any, **options
         left = iter(arrays)
         return sampler(key, *[next(left) if hasattr(x, "aval") else x for x in rest], **options)
 
-    return freely(draw, out_sharding, key, arrays)
+    return freely(draw, out_sharding, sampler.__name__, key, arrays)
 
 
 def used(key: Any) -> None:

@@ -41,7 +41,7 @@ from saem.ops.linear import (
     zeros_of,
 )
 from saem.ops.shape import reshape, rev
-from saem.placement.shardings import named_sharding
+from saem.placement.shardings import requested_sharding
 from saem.signal.convolution_shapes import (
     Axes,
     ConvDimensionNumbers,
@@ -464,7 +464,7 @@ def conv_general_dilated(
     return bind(ConvGeneralDilated(
         strides, tuple(pads), left, right, numbers, int(feature_group_count),
         int(batch_group_count), canonicalize_precision(precision), preferred,
-        named_sharding(out_sharding, aval_of(lhs).ndim)),
+        requested_sharding(out_sharding, aval_of(lhs).ndim, "conv_general_dilated")),
         lhs, rhs)
 
 
