@@ -27,7 +27,7 @@ from saem.jit.library import library_function
 from saem.numpy.axes import array_argument, as_array, numbers_may_be_arrays, refuse_out
 from saem.numpy.indexing import getitem, scatter_update
 from saem.numpy.manipulation import atleast_1d, atleast_2d, atleast_3d, broadcast_to, ravel, reshape
-from saem.numpy.promote import check_arraylike, convert_value, promote_dtypes, scalar
+from saem.numpy.promote import check_arraylike, convert_value, listed, promote_dtypes, scalar
 from saem.ops import numbers, select, shape, slicing, stacking
 from saem.ops.convert import convert_element_type
 from saem.ops.dynamic_slicing import dynamic_slice_in_dim
@@ -42,10 +42,11 @@ from saem.typing import Array, ArrayLike, DTypeLike
 
 
 def parts_of(name: str, arrays: Any) -> list[Any]:
-    """Return the arrays to join: those of a list or tuple, or the rows of one array.
+    """Return the arrays to join: those of a sequence, or the rows of one array.
 
     Raises: TypeError for what is neither.
     """
+    arrays = listed(arrays)
     if isinstance(arrays, (list, tuple)):
         check_arraylike(name, *arrays)
         return [as_array(x) for x in arrays]
@@ -80,6 +81,7 @@ def concatenate(arrays: Array | Sequence[ArrayLike], axis: int | None = 0,
     >>> jnp.concatenate([jnp.array([1]), jnp.array([2, 3])])
     Array([1, 2, 3], dtype=int32)
     """
+    arrays = listed(arrays)
     if not isinstance(arrays, (list, tuple)):
         rows = _array_of_rows("concatenate", arrays)
         if not len(rows):
@@ -147,6 +149,7 @@ def stack(arrays: Array | Sequence[ArrayLike], axis: int = 0, out: None = None,
            [3, 4]], dtype=int32)
     """
     refuse_out("stack", out)
+    arrays = listed(arrays)
     if not isinstance(arrays, (list, tuple)):
         rows = _array_of_rows("stack", arrays)
         if not len(rows):
@@ -209,6 +212,7 @@ def dstack(tup: Array | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> 
 
 def _each(name: str, tup: Any, raise_rank: Any) -> Any:
     """Return the parts of ``tup`` with more axes, as a list, or in one array if it is one."""
+    tup = listed(tup)
     if isinstance(tup, (list, tuple)):
         return [raise_rank(x) for x in parts_of(name, tup)]
     return vmap(raise_rank)(_array_of_rows(name, tup))

@@ -14,7 +14,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -264,7 +264,9 @@ def transpose_method(x: Any, *args: Any) -> Any:
     """Return ``x`` with its axes permuted: ``x.transpose(1, 0)``, reversed without arguments."""
     if not args:
         return reversed_axes(x)
-    return transpose(x, args[0] if args[0] is None or isinstance(args[0], (tuple, list)) else args)
+    first = args[0]
+    together = first is None or (isinstance(first, Iterable) and np.ndim(first))
+    return transpose(x, first if together else args)
 
 
 def permute_dims(a: ArrayLike, /, axes: Sequence[int]) -> Array:

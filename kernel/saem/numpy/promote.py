@@ -12,7 +12,7 @@ Source: "Type promotion semantics", JAX documentation; "Broadcasting", NumPy doc
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -60,6 +60,19 @@ def check_arraylike(name: str, *args: Any, position: int = 0, allow_none: bool =
             f"{name} requires ndarray or scalar arguments, got {type(x)} at position {i}.",
             advice="Convert it first: jnp.asarray(...). A list is not converted silently, because "
             "each of its elements would be a separate array.")
+
+
+def listed(parts: Any) -> Any:
+    """Return the elements of any sequence (a deque, the values of a dict) in a list.
+
+    Arrays, lists, tuples, texts and what can be gone through only once stay as they are.
+    """
+    if isinstance(parts, (list, tuple, str, bytes, Iterator)) or is_array_like(parts):
+        return parts
+    try:
+        return list(parts)
+    except TypeError:
+        return parts
 
 
 def not_numeric(tag: str, x: Any, dtype: Any) -> Exception:

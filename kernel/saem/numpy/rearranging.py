@@ -34,7 +34,7 @@ from saem.numpy.axes import (
 )
 from saem.numpy.indexing import getitem, scatter_update
 from saem.numpy.manipulation import as_shape, broadcast_to, ravel, swapaxes
-from saem.numpy.promote import check_arraylike, scalar
+from saem.numpy.promote import check_arraylike, listed, scalar
 from saem.ops import arithmetic as ops
 from saem.ops import cumulative, slicing
 from saem.ops import shape as shape_ops
@@ -155,6 +155,7 @@ def roll(a: ArrayLike, shift: ArrayLike | Sequence[int],
 
 def _known_shifts(shift: Any) -> tuple[int, ...] | None:
     try:
+        shift = listed(shift)
         return as_tuple([operator.index(s) for s in shift] if isinstance(shift, (tuple, list))
                         else operator.index(shift))
     except TypeError:

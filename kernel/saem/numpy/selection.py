@@ -29,6 +29,7 @@ from saem.numpy.promote import (
     convert_value,
     dtype_of,
     if_else,
+    listed,
     promote_args,
     promote_dtypes,
 )
@@ -126,6 +127,7 @@ def choose(a: ArrayLike, choices: Array | Sequence[ArrayLike], out: None = None,
     Array([10,  2], dtype=int32)
     """
     refuse_out("choose", out)
+    choices = listed(choices)
     check_arraylike("choose", a, *choices)
     a = as_value(a)
     count = len(choices)

@@ -19,6 +19,7 @@ from saem.core.naming import called
 from saem.jit.library import library_function
 from saem.numpy import arithmetic, logic, selection, transcendental
 from saem.numpy.arithmetic import integer_power, is_constant_integer
+from saem.numpy.promote import listed
 from saem.numpy.selection import choose, piecewise
 from saem.typing import Array, ArrayLike
 
@@ -250,8 +251,14 @@ minimum = library_function(with_out_and_where(selection.minimum))
 fmax = library_function(selection.fmax)
 fmin = library_function(selection.fmin)
 clip = library_function(selection.clip)
-select = library_function(selection.select)
+_select = library_function(selection.select)
 choose_where = library_function(selection.choose_where)
+
+
+@functools.wraps(selection.select)
+def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
+    return _select(listed(condlist), listed(choicelist), default)
+
 
 # -- methods ---------------------------------------------------------------------------------------
 

@@ -254,7 +254,7 @@ def sort(operand: Array | Sequence[Array], dimension: int = -1, is_stable: bool 
     >>> lax.sort((jnp.array([3, 1, 2]), jnp.array([30, 10, 20])), num_keys=1)
     (Array([1, 2, 3], dtype=int32), Array([10, 20, 30], dtype=int32))
     """
-    several = isinstance(operand, (tuple, list))
+    several = isinstance(operand, Sequence)
     operands = tuple(operand) if several else (operand,)
     if not operands:
         raise errors.explained(

@@ -312,3 +312,38 @@ def test_the_rows_of_one_array_are_joined_as_numpy_joins_a_list_of_them(shape):
 def test_an_array_without_rows_is_refused(name):
     with pytest.raises(ValueError, match="Need at least one array"):
         getattr(jnp, name)(jnp.zeros((0, 2)))
+
+
+OWN_SEQUENCE = """
+class Pair:
+    def __len__(self): return 2
+    def __getitem__(self, i): return [jnp.arange(3.), jnp.ones(3)][i]
+import collections
+x, y = jnp.arange(3.), jnp.ones(3)
+sequences = [collections.deque([x, y]), collections.UserList([x, y]), {1: x, 2: y}.values(),
+             Pair(), collections.namedtuple("Two", "a b")(x, y)]
+"""
+
+
+@pytest.mark.parametrize("function", [
+    "jnp.concatenate", "jnp.stack", "jnp.hstack", "jnp.vstack", "jnp.dstack", "jnp.column_stack",
+    "lambda s: jnp.concatenate(s, None)", "lambda s: jnp.stack(s, 1)",
+    "lambda s: jnp.select([x > 1, y > 0], s)", "lambda s: jnp.choose(jnp.array([0, 1, 1]), s)"])
+def test_the_arrays_may_be_in_a_sequence_of_any_kind(jax_oracle, function):
+    same(jax_oracle, f"{OWN_SEQUENCE}\nresult = [({function})(s) for s in sequences]")
+
+
+def test_axes_and_shifts_may_be_in_a_sequence_of_any_kind(jax_oracle):
+    same(jax_oracle, f"""{OWN_SEQUENCE}
+m, order = jnp.arange(6.).reshape(2, 3), collections.deque([1, 0])
+result = [m.transpose(order), m.transpose(jnp.array([1, 0])), jnp.transpose(m, order),
+          m.reshape(collections.deque([3, 2])), jnp.roll(m, order, order), jnp.flip(m, order),
+          jax.lax.sort(sequences[0], num_keys=1), jnp.stack({{3, 1}}), jnp.stack(range(3)),
+          m.transpose(1, 0), m.transpose(None), m.transpose(), m.transpose((1, 0)), m.T]""")
+
+
+@pytest.mark.parametrize("given", ["(x for x in [jnp.ones(2)])", "map(jnp.sin, [1., 2.])", "'ab'"])
+def test_what_can_be_gone_through_only_once_is_not_joined(given):
+    for function in (jnp.concatenate, jnp.stack, jnp.hstack, jnp.vstack):
+        with pytest.raises(TypeError, match=r"requires ndarray|not a valid JAX array type"):
+            function(eval(given))
