@@ -22,7 +22,7 @@ from typing import Any
 from saem import _jaxlib
 from saem.core import errors
 from saem.effects.foreign_calls import FfiCall, checked_aliases, ffi_call, frozen
-from saem.interpreters.mlir import LoweringRule
+from saem.interpreters.mlir import LoweringRule, writer_of
 
 
 def pycapsule(funcptr: Any) -> Any:
@@ -91,6 +91,7 @@ class ForeignRule(LoweringRule):
 
     def __call__(self, ctx: Any, *operands: str, **params: Any) -> list[str]:
         """Write the call: ``params`` of the primitive are attributes of it."""
+        ctx = writer_of(ctx)
         legacy = self.config if isinstance(self.config, str) else None
         named = {} if legacy is not None else {**(self.config or {}), **params}
         orders = [tuple(tuple(range(len(a.shape)))[::-1] if o is None else tuple(o)

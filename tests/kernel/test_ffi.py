@@ -193,11 +193,18 @@ def test_what_the_function_refuses_is_said(library):
 
 
 def test_a_primitive_of_ones_own_is_lowered_to_a_call(library):
-    p = Primitive("my_norm")
-    p.def_abstract_eval(lambda x, eps: jax.core.ShapedArray(x.shape, x.dtype))
-    mlir.register_lowering(p, jax.ffi.ffi_lowering("test_norm"))
-    np.testing.assert_allclose(
-        jax.jit(lambda x: p.bind(x, eps=np.float32(1e-5)))(X), expected(X), rtol=1e-5)
+    rule = jax.ffi.ffi_lowering("test_norm")
+
+    def calls_it(ctx, x, **params):
+        assert [a.shape for a in (*ctx.avals_in, *ctx.avals_out)] == [X.shape] * 2
+        return rule(ctx, x, **params)
+
+    for number, how in enumerate((rule, calls_it)):
+        p = Primitive(f"my_norm_{number}")
+        p.def_abstract_eval(lambda x, eps: jax.core.ShapedArray(x.shape, x.dtype))
+        mlir.register_lowering(p, how)
+        np.testing.assert_allclose(
+            jax.jit(lambda x, p=p: p.bind(x, eps=np.float32(1e-5)))(X), expected(X), rtol=1e-5)
 
 
 def test_a_function_that_treats_slices_apart_runs_on_several_devices(library):

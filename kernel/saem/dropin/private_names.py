@@ -83,6 +83,8 @@ TABLE = (
                 "awkward 2.14 (its kernels)"),
     PrivateName("interpreters.ad", "LinearizeTracer", "saem.transform.linearize:PartialTracer",
                 "awkward 2.14 (its kernels)"),
+    PrivateName("interpreters.batching", "is_vmappable", "saem.transform.vmappable:is_registered",
+                "jaxoplanet 0.2 (object_stack)"),
     PrivateName("lax.control_flow", "scan", "saem.lax:scan", "pytensor 2.38 (link.jax)"),
     PrivateName("literals", "TypedComplex", f"{_STAND_INS}:TypedComplex", "quax 0.4"),
     PrivateName("literals", "TypedFloat", f"{_STAND_INS}:TypedFloat", "quax 0.4"),

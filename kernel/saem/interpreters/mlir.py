@@ -62,6 +62,11 @@ class LoweringRuleContext:
                              "module_context and primitive")
 
 
+def writer_of(ctx: Any) -> Any:
+    """Return what writes the equation of a rule that was given ``ctx``."""
+    return ctx.writer if isinstance(ctx, LoweringRuleContext) else ctx
+
+
 class LoweringRule:
     """How a primitive is written down: by the program of ``fun``."""
 
@@ -70,7 +75,7 @@ class LoweringRule:
         self.multiple_results = multiple_results
 
     def __call__(self, ctx: Any, *operands: str, **params: Any) -> list[str]:
-        writer = ctx.writer if isinstance(ctx, LoweringRuleContext) else ctx
+        writer = writer_of(ctx)
 
         def flat(*xs: Any) -> list[Any]:
             out = self.fun(*xs, **params)

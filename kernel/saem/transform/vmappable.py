@@ -65,13 +65,14 @@ class Box:
         self.value = value
 
 
-def _is_registered(x: Any) -> bool:
+def is_registered(x: Any) -> bool:
+    """Return whether ``vmap`` maps over ``x`` by rules registered for its class."""
     return type(x) in vmappables
 
 
 def boxed(values: Any) -> Any:
     """Return the pytree ``values`` with a box around each object of a registered class."""
-    return tree.map_(lambda x: Box(x) if _is_registered(x) else x, values, is_leaf=_is_registered)
+    return tree.map_(lambda x: Box(x) if is_registered(x) else x, values, is_leaf=is_registered)
 
 
 def boxing(fun: Callable) -> Callable:
@@ -105,7 +106,7 @@ def element(x: Any, spec: int | None, size: int) -> Any:
     rules = vmappables[type(x.value)]
 
     def element_of(inner: Any, axis: int | None) -> Any:
-        if _is_registered(inner):
+        if is_registered(inner):
             return element(Box(inner), axis, size)
         if axis is None:
             return inner
@@ -129,7 +130,7 @@ def stack(x: Box, spec: int | None, size: int, place: Callable[..., Any]) -> Box
     assert isinstance(trace, BatchTrace)
 
     def stack_of(count: int, inner: Any, spec: int | None) -> Any:
-        if _is_registered(inner):
+        if is_registered(inner):
             return stack(Box(inner), spec, count, place).value
         value, axis = trace.split(inner)
         with current(trace.parent):
