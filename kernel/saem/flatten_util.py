@@ -17,7 +17,7 @@ import numpy as np
 from saem import lax
 from saem import numpy as jnp
 from saem.core import errors, tree
-from saem.core.avals import aval_of
+from saem.core.avals import ShapedArray, aval_of
 from saem.core.record import Record
 
 
@@ -43,7 +43,8 @@ def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
         common = None  # the vector may come back as any dtype, all leaves then being of it
     else:
         vector = jnp.concatenate([jnp.ravel(x).astype(common) for x in leaves])
-    return vector, _Unravel(structure, tuple(avals), common)
+    types = tuple([ShapedArray(aval.shape, aval.dtype) for aval in avals])
+    return vector, _Unravel(structure, types, common)
 
 
 class _Unravel(Record):

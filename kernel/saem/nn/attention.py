@@ -191,7 +191,7 @@ def _attend(query: Array, key: Array, value: Array, bias: Array | None, masks: l
     algorithm = "BF16_BF16_F32" if query.dtype == dtypes.bfloat16 else None
     logits = jnp.einsum("BTKGH,BSKH->BKGTS", grouped, key, precision=algorithm,
                         preferred_element_type=wide)
-    logits = logits * np.asarray(scale, wide)[()]
+    logits = logits * jnp.asarray(scale, wide)
     if bias is not None:
         logits = (logits + _grouped(bias, heads, groups)).astype(wide)
     if masks:

@@ -32,7 +32,7 @@ from saem.core.avals import (
 )
 from saem.core.dimensions import Dim, as_size, is_static, larger
 from saem.core.refs import is_ref
-from saem.core.trace import Tracer
+from saem.core.trace import Tracer, concrete_or_none
 from saem.jit.library import library_function
 from saem.jit.transfers import device_put
 from saem.numpy.promote import (
@@ -636,7 +636,7 @@ def known_number(name: str, what: str, x: Any) -> Any:
     if dtypes.is_complex(aval_of(x).dtype):
         raise ValueError(f"Passing complex start/stop/step to jnp.{name} is no longer supported "
                          f"starting in JAX v0.10.0. It counts real numbers, got {what}={x}")
-    return x if type(x) in PYTHON_NUMBERS else np.asarray(x)[()]
+    return x if type(x) in PYTHON_NUMBERS else np.asarray(concrete_or_none(x))[()]
 
 
 def arange(start: ArrayLike | int, stop: ArrayLike | int | None = None,

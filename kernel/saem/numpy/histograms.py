@@ -122,7 +122,7 @@ def histogram_bin_edges(a: ArrayLike, bins: ArrayLike = 10,
     if aval_of(bins).ndim == 1:
         return convert_value(bins, a.dtype, False)
     count = operator.index(bins) if count is None else count
-    if range is not None and np.shape(range) != (2,):
+    if range is not None and (len(range) != 2 or any(map(np.ndim, range))):
         raise errors.explained(
             errors.ArgumentError, "histogram.range",
             f"`range` must be either None or a sequence of scalars, got {range}",

@@ -19,7 +19,7 @@ import numpy as np
 
 from saem.core import dtypes, errors, lazy
 from saem.core.avals import aval_of
-from saem.core.trace import concrete_or_none
+from saem.core.trace import Tracer, concrete_or_none
 from saem.jit.library import library_function
 from saem.numpy.arithmetic import add, multiply, negative
 from saem.numpy.axes import array_argument, canonical_axes
@@ -38,6 +38,7 @@ from saem.ops.linear import broadcast_in_dim
 from saem.typing import Array, ArrayLike
 
 decompositions = lazy.later("saem.numpy.linalg.decompositions")
+special = lazy.later("saem.numpy.own_derivatives")
 
 
 @library_function(static_argnames=("unroll",), whole=True)
@@ -343,14 +344,14 @@ def hanning(M: int) -> Any:
 def kaiser(M: int, beta: Any) -> Any:
     """Return Kaiser's window of ``M`` points: a Bessel function of ``beta``.
 
-    Raises: ConcretizationTypeError for a traced ``beta``.
-
     >>> jnp.kaiser(3, 0.)
     Array([1., 1., 1.], dtype=float32)
     """
-    known = concrete_or_none(beta)
-    if known is None:
-        raise errors.explained(
-            errors.ConcretizationTypeError, "kaiser.C1", "jnp.kaiser needs a known beta.",
-            advice="Make it static, or write the window with jnp.i0.")
-    return _window(np.kaiser(M, float(known)))
+    if not isinstance(beta, Tracer):
+        return _window(np.kaiser(M, float(beta)))
+    (beta,) = promote_dtypes_inexact(array_argument("kaiser", beta))
+    M = _points(M)
+    across = np.linspace(-1., 1., M) if M > 1 else np.zeros(M)
+    half_circle = array_argument("kaiser", np.sqrt(1 - across ** 2).astype(beta.dtype))
+    window = special.i0(multiply(half_circle, beta))
+    return ops.div(window, broadcast_to(special.i0(beta), window.shape))

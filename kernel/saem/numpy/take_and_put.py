@@ -21,7 +21,7 @@ from saem.core import config, dtypes, errors
 from saem.core.avals import aval_of
 from saem.core.frames import boundary
 from saem.core.lazy import later
-from saem.core.trace import concrete_or_none
+from saem.core.trace import Tracer, concrete_or_none
 from saem.jit.library import library_function
 from saem.numpy import reductions
 from saem.numpy.arithmetic import add, floor_divide, multiply, remainder
@@ -33,6 +33,7 @@ from saem.numpy.promote import (
     broadcast_to,
     broadcasts,
     check_arraylike,
+    convert_value,
     if_else,
     promote_dtypes,
     scalar,
@@ -215,8 +216,14 @@ def compress(condition: ArrayLike, a: ArrayLike, axis: int | None = None, *,
             advice=f"Only {length} elements lie along axis {axis}.")
     condition = slicing.slice_in_dim(condition, 0, min(length, condition.shape[0]))
     (places,) = nonzero(condition, size=size, fill_value=length)
-    return getitem(a, (_WHOLE,) * axis + (places,), mode="fill",
-                   fill_value=concrete_or_none(fill_value))
+    known = None if isinstance(fill_value, Tracer) else fill_value
+    found = getitem(a, (_WHOLE,) * axis + (places,), mode="fill", fill_value=known)
+    if known is not None:
+        return found
+    there = shape.expand_dims(compare.lt(places, scalar(length, places.dtype)),
+                              tuple(range(1, a.ndim - axis)))
+    filling = convert_value(fill_value, found.dtype, False)
+    return if_else(there, found, broadcast_to(filling, found.shape))
 
 
 def extract(condition: ArrayLike, arr: ArrayLike, *, size: int | None = None,

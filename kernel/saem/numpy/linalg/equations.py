@@ -157,7 +157,7 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
     return result
 
 
-def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None, *, numpy_resid: bool = False
+def lstsq(a: ArrayLike, b: ArrayLike, rcond: ArrayLike | None = None, *, numpy_resid: bool = False
           ) -> tuple[Any, Any, Any, Any]:
     """Return the x with the least ‖b - a x‖, the squared residuals, the rank, the singular values.
 
@@ -179,25 +179,30 @@ def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None, *, numpy_resid
             errors.ArgumentTypeError, "lstsq.rank",
             f"{a.ndim}-dimensional array given. Array must be two-dimensional",
             advice="a is a matrix, b a vector or a matrix; use jax.vmap for stacks.")
-    x, residuals, rank, s = _lstsq(a, b, rcond=rcond)
     m, n = a.shape
+    eps = float(dtypes.finfo(dtypes.real_dtype(a.dtype)).eps)
+    if rcond is None:
+        rcond = eps * max(m, n)
+    if isinstance(rcond, (int, float)):
+        x, residuals, rank, s = _lstsq(a, b, None, known=eps if rcond < 0 else rcond)
+    else:
+        x, residuals, rank, s = _lstsq(a, b, where(rcond < 0, eps, rcond), known=0)
     if numpy_resid and (int(rank) < n or m <= n):
         residuals = residuals[:0]
     return x, residuals, rank, s
 
 
-@library_function(static_argnames=("rcond",), whole=True)
-def _lstsq(a: Any, b: Any, rcond: float | None) -> tuple[Any, Any, Any, Any]:
+@library_function(static_argnames=("known",), whole=True)
+def _lstsq(a: Any, b: Any, cut: Any, known: float) -> tuple[Any, Any, Any, Any]:
     m, n = a.shape
     dtype = a.dtype
     single = b.ndim == 1
     columns = b[:, None] if single else b
     real = dtypes.real_dtype(dtype)
-    eps = float(dtypes.finfo(real).eps)
-    cut = eps * max(m, n) if rcond is None else eps if rcond < 0 else rcond
+    cut = literal(known, real) if cut is None else cut.astype(real)
     u, s, vh = svd(a, full_matrices=False)
     if min(m, n):
-        kept = (s > 0) & (s >= literal(cut, real) * s[0])
+        kept = (s > 0) & (s >= cut * s[0])
     else:
         kept = s > 0
     rank = kept.sum()
