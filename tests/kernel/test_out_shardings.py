@@ -46,6 +46,9 @@ FUNCTIONS = {
         "lax.conv_general_dilated(a[None, None], a[None, None], (1, 1), 'SAME', out_sharding=s)",
     "reshard": "jax.sharding.reshard(a, s)",
 }
+SEGMENTS = {f"segment_{how}":
+            f"jax.ops.segment_{how}(a, jnp.array([0, 1, 1, 0]), 4, out_sharding=s)"
+            for how in ("sum", "prod", "max", "min")}
 # JAX asserts there that it is a sharding or a spec.
 INDEXED = {
     "get": "a.at[jnp.array([0, 1])].get(out_sharding=s)",
@@ -119,10 +122,35 @@ def test_a_mesh_that_is_not_in_force(jax_oracle, kind, given):
          "for name in [*FUNCTIONS, *INDEXED] if name != 'reshard'}", within=__name__)
 
 
+def test_sums_of_segments_are_sharded_as_requested(jax_oracle):
+    def program():
+        results = []
+        with jax.set_mesh(mesh_of("explicit")):
+            whole = jnp.arange(16.).reshape(8, 2)
+            places = jnp.array([0, 0, 1, 2, 3, 3, 1, 0])
+            for spec in (P("x"), P("x", "y"), P(), P(None, "y")):
+                for rows, ids in ((whole, places), (jax.sharding.reshard(whole, P("x")), places),
+                                  (whole, jax.sharding.reshard(places, P("y")))):
+                    for fun in (jax.ops.segment_sum, jax.ops.segment_prod, jax.ops.segment_max,
+                                jax.ops.segment_min):
+                        found = fun(rows, ids, 4, out_sharding=spec)
+                        results += [str(jax.typeof(found)), found]
+                    results.append(jax.grad(lambda x, ids=ids, spec=spec: (jax.ops.segment_sum(
+                        x, ids, 4, out_sharding=spec) ** 2).sum())(rows))
+        return results
+
+    same(jax_oracle, program, within=__name__)
+    for given in NO_SHARDING.values():
+        for name, source in SEGMENTS.items():
+            assert refused(source, given, "explicit").startswith(
+                f"TypeError: `out_sharding` argument of {name} only supports")
+
+
 def test_lax_full_takes_shardings_and_specs_under_a_mesh():
     for given in ("'x'", "3", "jax.devices()[0]", "('x',)"):
-        assert refused("lax.full((4, 4), 1., sharding=s)", given, "explicit").startswith(
-            "TypeError: sharding of full must be a jax.sharding.Sharding")
+        for source in ("lax.full((4, 4), 1., sharding=s)", "lax.full_like(a, 1., sharding=s)"):
+            assert re.match("TypeError: sharding of (full|full_like) must be a jax.sharding",
+                            refused(source, given, "explicit"))
     assert refused("lax.full((4, 4), 1., sharding=s)", "P('x')", "no mesh").startswith(
         "ValueError: Using PartitionSpec when you are not under a mesh context")
     with jax.set_mesh(mesh_of("explicit")):

@@ -17,7 +17,7 @@ from saem.core.sharded import entries_of
 from saem.core.trace import Tracer
 from saem.jit.library import library_function
 from saem.numpy import reductions
-from saem.numpy.axes import canonical_axis, numbers_may_be_arrays
+from saem.numpy.axes import canonical_axis, numbers_may_be_arrays, refuse_out
 from saem.numpy.indexing import getitem
 from saem.numpy.manipulation import moveaxis
 from saem.numpy.matrices import eye
@@ -72,6 +72,7 @@ def trace(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1,
     >>> jnp.trace(jnp.array([[1, 2], [3, 4]]))
     Array(5, dtype=int32)
     """
+    refuse_out("trace", out)
     dtype = reductions.requested_dtype("trace", dtype)
     check_arraylike("trace", a)
     if isinstance(offset, Tracer) or _is_sharded(a, axis1, axis2):

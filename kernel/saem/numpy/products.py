@@ -23,6 +23,7 @@ from saem.core.dimensions import Dim
 from saem.core.lazy import later
 from saem.jit.library import library_function
 from saem.numpy.arithmetic import multiply
+from saem.numpy.axes import refuse_out
 from saem.numpy.promote import (
     as_value,
     check_arraylike,
@@ -255,6 +256,7 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Any:
     Array([[3, 4],
            [6, 8]], dtype=int32)
     """
+    refuse_out("outer", out)
     check_arraylike("outer", a, b)
     a, b = promote_dtypes(a, b)
     a, b = (reshape(x, (math.prod(_shape(x)),)) for x in (a, b))

@@ -114,7 +114,7 @@ def _evenly(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any) -> tupl
 
 def _along(out: Any, axis: int) -> Any:
     """Return ``out`` with its axis 0 at ``axis``.  Raises: AxisError if there is no such axis."""
-    if axis >= aval_of(out).ndim:
+    if not -aval_of(out).ndim <= axis < aval_of(out).ndim:
         raise errors.explained(
             errors.AxisError, "linspace.axis",
             f"axis {axis} is out of bounds for array of dimension {aval_of(out).ndim}",

@@ -22,6 +22,7 @@ from saem.numpy.manipulation import broadcast_to
 from saem.numpy.reductions import max as _max
 from saem.ops import reduce
 from saem.ops.linear import broadcast_in_dim, literal, reduce_sum
+from saem.ops.reshard import freely
 from saem.ops.scatter import scatter_add, scatter_max, scatter_min, scatter_mul
 from saem.ops.shape import concatenate, full, iota
 from saem.ops.windows import ScatterDimensionNumbers
@@ -61,10 +62,15 @@ SMALLEST = Combination("segment_min", scatter_min, reduce.reduce_min, reduce.hig
 
 
 def _segmented(how: Combination, data: Any, segment_ids: Any, num_segments: Any,
-               bucket_size: int | None, mode: Any, **options: bool) -> Any:
+               bucket_size: int | None, mode: Any, out_sharding: Any, **options: bool) -> Any:
     """Return ``data`` combined by segment; ``options`` state what is known of the ids."""
     name, scatter, over, start = how
     data, ids = array_argument(name, data, segment_ids)
+    if out_sharding is not None:
+        num_segments = _count(name, ids, num_segments)
+        return freely(lambda data, ids: _segmented(
+            how, data, ids, num_segments, bucket_size, mode, None, **options),
+            out_sharding, name, data, ids)
     if not dtypes.is_integer(ids.dtype):
         raise errors.explained(
             errors.ArgumentTypeError, f"{name}.C2",
@@ -106,7 +112,7 @@ def segment_sum(data: ArrayLike, segment_ids: ArrayLike, num_segments: int | Non
     >>> jax.ops.segment_sum(jnp.array([1, 5, 2]), jnp.array([0, 0, 1]), num_segments=2)
     Array([6, 2], dtype=int32)
     """
-    return _segmented(SUM, data, segment_ids, num_segments, bucket_size, mode,
+    return _segmented(SUM, data, segment_ids, num_segments, bucket_size, mode, out_sharding,
                       indices_are_sorted=indices_are_sorted, unique_indices=unique_indices)
 
 
@@ -119,7 +125,7 @@ def segment_prod(data: ArrayLike, segment_ids: ArrayLike, num_segments: int | No
     >>> jax.ops.segment_prod(jnp.array([2, 5, 3]), jnp.array([0, 0, 1]), num_segments=2)
     Array([10,  3], dtype=int32)
     """
-    return _segmented(PRODUCT, data, segment_ids, num_segments, bucket_size, mode,
+    return _segmented(PRODUCT, data, segment_ids, num_segments, bucket_size, mode, out_sharding,
                       indices_are_sorted=indices_are_sorted, unique_indices=unique_indices)
 
 
@@ -132,7 +138,7 @@ def segment_max(data: ArrayLike, segment_ids: ArrayLike, num_segments: int | Non
     >>> jax.ops.segment_max(jnp.array([1, 5, 2]), jnp.array([0, 0, 1]), num_segments=2)
     Array([5, 2], dtype=int32)
     """
-    return _segmented(LARGEST, data, segment_ids, num_segments, bucket_size, mode,
+    return _segmented(LARGEST, data, segment_ids, num_segments, bucket_size, mode, out_sharding,
                       indices_are_sorted=indices_are_sorted, unique_indices=unique_indices)
 
 
@@ -145,5 +151,5 @@ def segment_min(data: ArrayLike, segment_ids: ArrayLike, num_segments: int | Non
     >>> jax.ops.segment_min(jnp.array([1, 5, 2]), jnp.array([0, 0, 1]), num_segments=2)
     Array([1, 2], dtype=int32)
     """
-    return _segmented(SMALLEST, data, segment_ids, num_segments, bucket_size, mode,
+    return _segmented(SMALLEST, data, segment_ids, num_segments, bucket_size, mode, out_sharding,
                       indices_are_sorted=indices_are_sorted, unique_indices=unique_indices)

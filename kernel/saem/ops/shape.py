@@ -633,15 +633,23 @@ def full(shape: Sequence[int], fill_value: ArrayLike, dtype: DTypeLike | None = 
     """
     if dtype is not None:
         dtype = dtypes.canonicalize(dtype, explicit=True, where="full")
+    _check_place("full", sharding)
+    return full_of(shape, fill_value, dtype, sharding)
+
+
+def _check_place(name: str, sharding: Any) -> None:
+    """Refuse what no array can be placed by.
+
+    Raises: TypeError for what is no sharding, ValueError for a spec without a mesh.
+    """
     if isinstance(sharding, PartitionSpec):
         required_mesh(sharding)
     elif sharding is not None and not isinstance(sharding, _jaxlib.Sharding):
         raise errors.explained(
-            errors.ArgumentTypeError, "full.C4",
-            f"sharding of full must be a jax.sharding.Sharding, got {sharding} of type: "
+            errors.ArgumentTypeError, f"{name}.C4",
+            f"sharding of {name} must be a jax.sharding.Sharding, got {sharding} of type: "
             f"{type(sharding)}",
             advice="For one device: jax.sharding.SingleDeviceSharding(device).")
-    return full_of(shape, fill_value, dtype, sharding)
 
 
 def full_of(shape: Sequence[int], fill_value: ArrayLike, dtype: Any, sharding: Any) -> Array:
@@ -719,6 +727,7 @@ def full_like(x: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None,
     >>> lax.full_like(jnp.array([1., 2.]), 7)
     Array([7., 7.], dtype=float32)
     """
+    _check_place("full_like", sharding)
     x = unwrapped(x)
     aval = aval_of(x)
     if shape is None and sharding is None and aval.explicit is not None:

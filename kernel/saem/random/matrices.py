@@ -14,6 +14,7 @@ import numpy as np
 
 import saem.numpy as jnp
 from saem.core import dtypes, errors, promotion
+from saem.core.dimensions import as_size
 from saem.numpy import linalg
 from saem.numpy.promote import broadcast_shapes, check_arraylike
 from saem.random.continuous import standard_normal
@@ -112,7 +113,7 @@ def orthogonal(key: ArrayLike, n: int, shape: Shape = (), dtype: DTypeLike | Non
     if not dtypes.is_inexact(dtype):
         raise ValueError(f"dtype argument to `orthogonal` must be a float or complex dtype, got "
                          f"{dtype}")
-    n, m = int(n), int(n if m is None else m)
+    n, m = as_size(n), as_size(n if m is None else m)
     used(key)
     return _orthogonal(key, as_shape(shape), dtype, n, m)
 

@@ -308,3 +308,18 @@ def test_the_first_tracer_of_its_kind_counts_as_an_array(monkeypatch):
         monkeypatch.delitem(aval_functions, tracer, raising=False)
     assert vmap(jnp.zeros_like)(weak).aval.weak_type  # as on JAX 0.10.2
     assert make_jaxpr(lambda x: jnp.full_like(x, 2))(weak).out_avals[0].weak_type
+
+
+@pytest.mark.parametrize("axis", [-4, -7, 3, 7])
+def test_numbers_run_along_an_axis_that_is_there(axis):
+    x = jnp.ones((2, 2))
+    for function in (jnp.linspace, jnp.logspace, jnp.geomspace):
+        with pytest.raises(IndexError, match="out of bounds"):
+            function(x, x + 1, axis=axis)
+
+
+def test_arrays_to_write_to_are_refused_whatever_they_are():
+    for out in (jnp.ones((2, 2)), 3, 2.5, {"a": 1.}):
+        for function in (lambda x, out: jnp.outer(x, x, out), lambda x, out: jnp.trace(x, out=out)):
+            with pytest.raises(NotImplementedError, match="out"):
+                function(jnp.ones((2, 2)), out)
