@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from saem.compile.arrays import rebuild
 from saem.core import axes, dtypes, source, tree
 from saem.core.arguments import as_tuple
 from saem.core.avals import aval_of
@@ -40,6 +41,14 @@ stop_gradient_p = handle_of(StopGradient())
 def api_boundary(fun: Function, **_options: Any) -> Function:
     """Return ``fun`` itself: which frames of a traceback are shown is the lens's affair."""
     return fun
+
+
+def reconstruct_array(make: Callable, args: tuple, state: Any, aval_state: Mapping[str, Any]
+                      ) -> Any:
+    """Return an array from a pickle that JAX wrote: NumPy's parts of it, and its weak type."""
+    value = make(*args)
+    value.__setstate__(state)
+    return rebuild(value, aval_state["weak_type"])
 
 
 def include_frame(frame: FrameType) -> bool:
