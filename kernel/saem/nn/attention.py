@@ -22,6 +22,7 @@ from saem import numpy as jnp
 from saem.core import dtypes, errors, promotion
 from saem.core.dimensions import is_static
 from saem.core.lazy import later
+from saem.core.trace import Tracer
 from saem.nn.logarithms import logsumexp
 from saem.nn.normalization import softmax
 from saem.typing import Array, ArrayLike
@@ -191,7 +192,8 @@ def _attend(query: Array, key: Array, value: Array, bias: Array | None, masks: l
     algorithm = "BF16_BF16_F32" if query.dtype == dtypes.bfloat16 else None
     logits = jnp.einsum("BTKGH,BSKH->BKGTS", grouped, key, precision=algorithm,
                         preferred_element_type=wide)
-    logits = logits * jnp.asarray(scale, wide)
+    logits = logits * (lax.convert_element_type(scale, wide) if isinstance(scale, Tracer)
+                       else np.asarray(scale, wide)[()])
     if bias is not None:
         logits = (logits + _grouped(bias, heads, groups)).astype(wide)
     if masks:

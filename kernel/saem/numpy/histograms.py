@@ -102,6 +102,13 @@ def _bincount(x: Any, weights: Any, length: int) -> Any:
     return scatter_update(zeros, places, weights, "add") if length else zeros
 
 
+def _is_pair(x: Any) -> bool:
+    """Return whether ``x`` holds two numbers, which may be traced."""
+    if isinstance(x, (list, tuple)):
+        return len(x) == 2 and not any(map(np.ndim, x))
+    return np.shape(x) == (2,)
+
+
 def histogram_bin_edges(a: ArrayLike, bins: ArrayLike = 10,
                         range: Array | Sequence[ArrayLike] | None = None,
                         weights: ArrayLike | None = None) -> Array:
@@ -122,7 +129,7 @@ def histogram_bin_edges(a: ArrayLike, bins: ArrayLike = 10,
     if aval_of(bins).ndim == 1:
         return convert_value(bins, a.dtype, False)
     count = operator.index(bins) if count is None else count
-    if range is not None and (len(range) != 2 or any(map(np.ndim, range))):
+    if range is not None and not _is_pair(range):
         raise errors.explained(
             errors.ArgumentError, "histogram.range",
             f"`range` must be either None or a sequence of scalars, got {range}",

@@ -265,7 +265,8 @@ def transpose_method(x: Any, *args: Any) -> Any:
     if not args:
         return reversed_axes(x)
     first = args[0]
-    together = first is None or (isinstance(first, Iterable) and np.ndim(first))
+    together = (first is None or isinstance(first, (tuple, list))
+                or (isinstance(first, Iterable) and np.ndim(first)))
     return transpose(x, first if together else args)
 
 
