@@ -376,8 +376,10 @@ def fromiter(*args: Any, **kwargs: Any) -> Any:
     raise NotImplementedError(_impure("fromiter"))
 
 
-def load(file: Any, *args: Any, **kwargs: Any) -> Array:
+def load(file: Any, *args: Any, **kwargs: Any) -> Any:
     """Return the array that ``save`` wrote to ``file``; of other files what ``np.load`` returns.
+
+    So it does for arrays of a dtype that is NumPy's alone: objects, texts, dates, records.
 
     >>> import io, numpy
     >>> file = io.BytesIO()
@@ -390,7 +392,8 @@ def load(file: Any, *args: Any, **kwargs: Any) -> Array:
     if not isinstance(out, np.ndarray):
         return out
     # NumPy's format has no name for bfloat16: it writes two bytes of nothing in particular.
-    return asarray(out.view(dtypes.bfloat16) if out.dtype == "V2" else out)
+    out = out.view(dtypes.bfloat16) if out.dtype == "V2" else out
+    return asarray(out) if out.dtype.isnative and out.dtype in dtypes.ARRAY_DTYPES else out
 
 
 def _impure(name: str) -> str:

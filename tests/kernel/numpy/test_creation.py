@@ -323,3 +323,22 @@ def test_arrays_to_write_to_are_refused_whatever_they_are():
         for function in (lambda x, out: jnp.outer(x, x, out), lambda x, out: jnp.trace(x, out=out)):
             with pytest.raises(NotImplementedError, match="out"):
                 function(jnp.ones((2, 2)), out)
+
+
+@pytest.mark.parametrize("saved", [
+    np.array([{"u": 1.}, None]), np.array(["a", "bc"]), np.array(["2020-01-01"], "datetime64[D]"),
+    np.ones(2, ">f4"), np.ones(2, np.longdouble), np.zeros(2, [("a", "f4")])],
+    ids=lambda x: str(x.dtype))
+def test_what_only_numpy_holds_is_loaded_as_numpys(tmp_path, saved):
+    np.save(tmp_path / "saved.npy", saved, allow_pickle=True)
+    found = jnp.load(tmp_path / "saved.npy", allow_pickle=True)
+    assert type(found) is np.ndarray and found.dtype == saved.dtype
+    assert found.tolist() == saved.tolist()
+
+
+def test_what_an_array_holds_is_loaded_as_one(tmp_path):
+    for dtype in ("f4", "f8", "i2", "?", "c8", jnp.bfloat16):
+        np.save(tmp_path / "saved.npy", np.ones(2, dtype))
+        found = jnp.load(tmp_path / "saved.npy")
+        assert isinstance(found, jnp.ndarray) and found.tolist() == [1, 1]
+        assert found.dtype == (np.float32 if dtype == "f8" else dtype)
