@@ -256,6 +256,8 @@ result += [refusal(array(1., dtype=dtype), array(1. + gap, dtype=dtype))
            for gap in (1e-7, 5e-6, 1e-3, 5e-3, 2e-2)]
 result += [refusal(one, array(1. + gap), atol={"float32": 5e-4}, rtol={"float32": 0.})
            for gap in (4e-4, 6e-4)] + [refusal(one, array(2.), atol=1.5)]
+result += [refusal(jnp.ones(size), jnp.ones(size) + gap, **tolerances) for size in (10, 100)
+           for gap in (5e-6, 5e-5, 5e-4) for tolerances in ({}, {"atol": 1e-6, "rtol": 0.})]
 """
 
 

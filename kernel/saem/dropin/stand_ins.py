@@ -124,7 +124,8 @@ _CLOSE = {"float16": 1e-3, "bfloat16": 1e-2, "float32": 1e-6, "complex64": 1e-6,
 def check_close(xs: Any, ys: Any, atol: Any = None, rtol: Any = None, err_msg: str = "") -> None:
     """Check that two trees of one structure hold arrays of equal shapes, and close numbers.
 
-    A tolerance is one number, one for each dtype, or None: what rounding may change.
+    A tolerance is one number, one for each dtype, or None: what rounding may change.  As in JAX it
+    is multiplied by the number of elements.
     Raises: AssertionError if shapes or numbers differ, ValueError if structures do.
     """
     def check(x: Any, y: Any) -> None:
@@ -133,7 +134,7 @@ def check_close(xs: Any, ys: Any, atol: Any = None, rtol: Any = None, err_msg: s
         wide = np.complex128 if dtypes.is_complex(dtype) else np.float64
         np.testing.assert_allclose(
             np.asarray(x).astype(wide), np.asarray(y).astype(wide), err_msg=err_msg,
-            atol=_tolerance(atol, dtype), rtol=_tolerance(rtol, dtype))
+            atol=_tolerance(atol, dtype) * np.size(x), rtol=_tolerance(rtol, dtype) * np.size(x))
 
     tree.map_(check, xs, ys)
 
