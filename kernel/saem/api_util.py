@@ -12,7 +12,7 @@ from typing import Any
 
 from saem.core import source, tree
 from saem.core.arguments import Parameters
-from saem.core.avals import aval_of
+from saem.core.avals import ShapedArray, aval_of
 from saem.core.provenance import DebugInfo
 from saem.extend.linear_util import Store, WrappedFun, transformation2, transformation_with_aux2
 
@@ -58,8 +58,8 @@ def safe_map(f: Callable, *args: Sequence[Any]) -> list[Any]:
 
 
 def shaped_abstractify(x: Any) -> Any:
-    """Return the aval of ``x``."""
-    return aval_of(x)
+    """Return the aval of ``x``, which may be one itself.  Raises: TypeError for another object."""
+    return x if isinstance(x, ShapedArray) else aval_of(x)
 
 
 @transformation_with_aux2

@@ -124,6 +124,8 @@ def names_in(f, *args):
     "str(info.new_name_stack('a').extend('b').transform('jvp').transform('vmap').extend('c'))",
     "info.new_source_info().traceback, info.summarize(info.new_source_info())",
     "info.NameStack(info.new_name_stack('a').stack) == info.new_name_stack('a')",
+    "str(info.new_name_stack('a') + info.new_name_stack('b').transform('jvp').extend('c'))",
+    "info.new_name_stack('a') + info.new_name_stack() == info.new_name_stack('a')",
 ])
 def test_names_of_equations(jax_oracle, expression):
     same(jax_oracle, expression, within=__name__)

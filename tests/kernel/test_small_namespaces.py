@@ -111,6 +111,7 @@ def test_api_util(jax_oracle):
             api_util.rebase_donate_argnums((3, 4), (0, 1)),
             api_util.safe_map(max, [1, 5], [2, 3]),
             api_util.shaped_abstractify(3).weak_type,
+            api_util.shaped_abstractify(jax.core.ShapedArray((2,), np.int8)).str_short(),
         ]
 
     same(jax_oracle, program)

@@ -143,6 +143,11 @@ class NameStack(Record):
         """Return the stack under the transformation ``name``."""
         return NameStack((*self.stack, Transform(name)))
 
+    def __add__(self, inner: NameStack) -> NameStack:
+        """Return this stack with ``inner`` inside it."""
+        return NameStack((*self.stack, *inner.stack)) if isinstance(inner, NameStack) \
+            else NotImplemented
+
     def __str__(self) -> str:
         """Return the scopes as a path; a transformation encloses the first name inside it."""
         path: list[str] = []
