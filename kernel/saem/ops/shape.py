@@ -640,7 +640,7 @@ def full(shape: Sequence[int], fill_value: ArrayLike, dtype: DTypeLike | None = 
 def _check_place(name: str, sharding: Any) -> None:
     """Refuse what no array can be placed by.
 
-    Raises: TypeError for what is no sharding, ValueError for a spec without a mesh.
+    Raises: TypeError unless it is a sharding, ValueError for a spec without a mesh.
     """
     if isinstance(sharding, PartitionSpec):
         required_mesh(sharding)
