@@ -207,42 +207,53 @@ def test_an_interpreter_may_hand_down_its_own_values(jax_oracle):
     same(jax_oracle, program)
 
 
+def with_forward_rule(symbolic_zeros, seen):
+    """Return a function with a rule that notes which tangents are symbolic zeros."""
+    @jax.custom_jvp
+    def forward(x, y):
+        return jnp.sin(x) * y, lax.exp(y)
+
+    def rule(primals, tangents):
+        zero = jax.custom_derivatives.SymbolicZero
+        seen.append([type(t) is zero for t in tangents])
+        x, y = [0. if type(t) is zero else t for t in tangents]
+        out = forward(*primals)
+        last = zero.from_primal_value(out[1]) if symbolic_zeros else 0. * out[1]
+        return out, (3 * x + y * primals[0], last)
+
+    forward.defjvp(rule, symbolic_zeros=symbolic_zeros)
+    return forward
+
+
+def with_backward_rule(symbolic_zeros, seen):
+    """Return a function with rules that note what varies, and which cotangents are zeros."""
+    @jax.custom_vjp
+    def backward(x, y):
+        return {"a": jnp.sin(x) * y, "b": lax.exp(y)}
+
+    def fwd(x, y):
+        if symbolic_zeros:
+            seen.append([x.perturbed, y.perturbed])
+            x, y = x.value, y.value
+        return backward(x, y), (x * 2, y)
+
+    def bwd(saved, ct):
+        zero = jax.custom_derivatives.SymbolicZero
+        seen.append([type(ct[name]) is zero for name in "ab"])
+        a, b = [0. if type(ct[name]) is zero else ct[name] for name in "ab"]
+        return a * saved[0] + 0. * saved[1], saved[1] * 7 + b
+
+    backward.defvjp(fwd, bwd, symbolic_zeros=symbolic_zeros)
+    return backward
+
+
 @pytest.mark.parametrize("symbolic_zeros", [False, True])
 def test_an_interpreter_may_hand_down_functions_with_rules(jax_oracle, symbolic_zeros):
     def program(symbolic_zeros):
-        @jax.custom_jvp
-        def forward(x, y):
-            return jnp.sin(x) * y, lax.exp(y)
-
-        def rule(primals, tangents):
-            zero = jax.custom_derivatives.SymbolicZero
-            seen.append([type(t) is zero for t in tangents])
-            x, y = [0. if type(t) is zero else t for t in tangents]
-            out = forward(*primals)
-            last = zero.from_primal_value(out[1]) if symbolic_zeros else 0. * out[1]
-            return out, (3 * x + y * primals[0], last)
-
-        forward.defjvp(rule, symbolic_zeros=symbolic_zeros)
-
-        @jax.custom_vjp
-        def backward(x, y):
-            return {"a": jnp.sin(x) * y, "b": lax.exp(y)}
-
-        def fwd(x, y):
-            if symbolic_zeros:
-                seen.append([x.perturbed, y.perturbed])
-                x, y = x.value, y.value
-            return backward(x, y), (x * 2, y)
-
-        def bwd(saved, ct):
-            zero = jax.custom_derivatives.SymbolicZero
-            seen.append([type(ct[name]) is zero for name in "ab"])
-            a, b = [0. if type(ct[name]) is zero else ct[name] for name in "ab"]
-            return a * saved[0] + 0. * saved[1], saved[1] * 7 + b
-
-        backward.defvjp(fwd, bwd, symbolic_zeros=symbolic_zeros)
-        x, y, v = jnp.float32(2.), jnp.float32(5.), jnp.arange(3.)
         seen, found = [], []
+        forward = with_forward_rule(symbolic_zeros, seen)
+        backward = with_backward_rule(symbolic_zeros, seen)
+        x, y, v = jnp.float32(2.), jnp.float32(5.), jnp.arange(3.)
         for ruled in (lambda x, y: lax.neg(forward(x, y)[0]),
                       lambda x, y: lax.mul(*forward(lax.sin(x), y)),
                       lambda x, y: lax.neg(backward(x, y)["a"]),

@@ -42,11 +42,10 @@ from saem.typing import Array, ArrayLike, DTypeLike
 
 
 def parts_of(name: str, arrays: Any) -> list[Any]:
-    """Return the arrays to join: those of a sequence, or the rows of one array.
+    """Return the arrays to join: those of a list or tuple, or the rows of one array.
 
     Raises: TypeError for what is neither.
     """
-    arrays = listed(arrays)
     if isinstance(arrays, (list, tuple)):
         check_arraylike(name, *arrays)
         return [as_array(x) for x in arrays]

@@ -41,7 +41,7 @@ from saem.ops.reduce import reduce_or
 from saem.ops.reshard import reshard_to, with_rank
 from saem.ops.select import select_n
 from saem.ops.shape import broadcasted_iota, canonical_axis, expand_dims, reshape, squeeze
-from saem.placement.shardings import check_requested, requested_sharding
+from saem.placement.shardings import check_requested, named_sharding, requested_sharding
 from saem.typing import Array, ArrayLike, DTypeLike
 
 opt_einsum: Any = later("opt_einsum")  # expensive to load, and only einsum needs it
@@ -474,7 +474,7 @@ def _einsum(values: list, *, contractions: Any, precision: Any, preferred: Any, 
         pairs = list(zip(chosen, names))
         if len(pairs) == 1:
             out = _single(*pairs[0], result, dtype)
-            explicit = requested_sharding(options.get("out_sharding"), len(result), "einsum")
+            explicit = named_sharding(options.get("out_sharding"), len(result))
             values.append(out if explicit is None else reshard_to(out, explicit))
             continue
         x, name = pairs[0]
