@@ -12,7 +12,7 @@ from __future__ import annotations
 LEAKED = "it is an import of the module it stands in, not part of what that module offers"
 INTERNAL = "it is an internal of JAX's implementation of the feature, which is built otherwise here"
 REMOVED = "JAX deprecated it"
-NO_SPARSE_PRIMITIVES = ("operations on sparse arrays are made of gathers, scatters and sorts here, "
+NO_SPARSE_PRIMITIVES = ("operations on BCOO and BCSR are made of gathers, scatters and sorts here, "
                         "and are no primitives of their own; call the function of that name")
 UNFINISHED = "JAX's own documentation says that it is under development and will change"
 BUILDS_MLIR = ("programs are written as text here, so a rule has no MLIR objects to build with; "
@@ -64,9 +64,8 @@ REASONS: dict[str, dict[str, str]] = {
         **dict.fromkeys(
             "bcoo_dot_general_p bcoo_dot_general_sampled_p bcoo_extract_p bcoo_fromdense_p "
             "bcoo_sort_indices_p bcoo_spdot_general_p bcoo_sum_duplicates_p bcoo_todense_p "
-            "bcoo_transpose_p bcsr_dot_general_p bcsr_extract_p bcsr_fromdense_p bcsr_todense_p "
-            "coo_fromdense_p coo_matmat_p coo_matvec_p coo_todense_p csr_fromdense_p csr_matmat_p "
-            "csr_matvec_p csr_todense_p".split(), NO_SPARSE_PRIMITIVES)},
+            "bcoo_transpose_p bcsr_dot_general_p bcsr_extract_p bcsr_fromdense_p bcsr_todense_p"
+            .split(), NO_SPARSE_PRIMITIVES)},
     "experimental.sparse.linalg": dict.fromkeys("mlir sparse spsolve_p".split(), LEAKED),
     "experimental.sparse.bcoo": {
         **dict.fromkeys(["CUSPARSE_DATA_DTYPES", "CUSPARSE_INDEX_DTYPES"], INTERNAL),

@@ -10,6 +10,7 @@ Invariant: each does for its library what JAX's does, on Saem's own state; none 
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from itertools import chain
@@ -28,9 +29,12 @@ from saem.derivatives.stop_gradient import StopGradient
 from saem.numpy import promote
 from saem.numpy.axes import as_array
 from saem.numpy.promote import convert_value, join_types
+from saem.ops.shape import canonical_axis, iota
 from saem.placement import devices
 from saem.placement.meshes import get_abstract_mesh
 from saem.placement.shardings import NamedSharding, PartitionSpec, axes_of, named_sharding
+from saem.transform.vmap import BatchTrace
+from saem.transform.vmappable import is_registered, vmappables
 from saem.typing import DTypeLike
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -59,6 +63,33 @@ def include_frame(frame: FrameType) -> bool:
 def trace_state_clean() -> bool:
     """Return whether no transformation is at work here."""
     return state.trace is eval_trace and not axes.state.env
+
+
+UNSPECIFIED = None  # what ``jit`` takes where no sharding is given
+
+
+class TraceContext:
+    """Which interpreter is at work here?"""
+
+    @property
+    def trace(self) -> Any:
+        """The interpreter; what writes a program takes further inputs by ``new_arg(aval)``."""
+        return state.trace
+
+
+trace_ctx = TraceContext()
+
+
+def make_iota(size: int) -> Any:
+    """Return the numbers of ``size`` examples."""
+    return iota(dtypes.default_dtype(int), size)
+
+
+def to_elt(trace: BatchTrace, index: Callable[[], Any], x: Any, spec: int | None) -> Any:
+    """Return one example of the stack ``x``, along the axis ``spec``, as ``trace`` sees it."""
+    if is_registered(x):
+        return vmappables[type(x)].to_elt(functools.partial(to_elt, trace, index), index, x, spec)
+    return x if spec is None else trace.wrap(as_array(x), canonical_axis(spec, np.ndim(x)))
 
 
 class RegisteredTypes:

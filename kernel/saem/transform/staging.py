@@ -190,7 +190,8 @@ class StagingTrace(Recorder):
 
     sees_all = True
 
-    def new_arg(self, aval: ShapedArray) -> StagingTracer:
+    def new_arg(self, aval: ShapedArray, source_info: Any = None) -> StagingTracer:
+        """Add an input to the program; an input has no place in the source."""
         var = Var(aval.at_first() if is_mutable(aval) else aval)
         self.invars.append(var)
         return StagingTracer(self, var)

@@ -42,6 +42,11 @@ class BatchTracer(Tracer):
         else:
             self.aval = aval.row(trace.size, dim) if is_high(aval) else without_axis(aval, dim)
 
+    @property
+    def batch_dim(self) -> int:
+        """The axis of the stack, by the name that JAX's tracers have for it."""
+        return self.dim
+
     def __repr__(self) -> str:
         return f"VmapTracer(aval={self.aval}, batched={aval_of(self.val)})"
 

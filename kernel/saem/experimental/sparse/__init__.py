@@ -79,13 +79,21 @@ from saem.experimental.sparse.coo import (
     CSC,
     CSR,
     coo_fromdense,
+    coo_fromdense_p,
     coo_matmat,
+    coo_matmat_p,
     coo_matvec,
+    coo_matvec_p,
     coo_todense,
+    coo_todense_p,
     csr_fromdense,
+    csr_fromdense_p,
     csr_matmat,
+    csr_matmat_p,
     csr_matvec,
+    csr_matvec_p,
     csr_todense,
+    csr_todense_p,
 )
 from saem.experimental.sparse.random import random_bcoo
 from saem.experimental.sparse.transform import sparsify, todense, todense_p

@@ -1,8 +1,9 @@
 """How are the older formats for one matrix stored: ``COO``, ``CSR`` and ``CSC``?
 
-They hold what BCOO and BCSR hold without batch and dense axes, and compute through these.
+They hold what BCOO and BCSR hold without batch and dense axes; what they compute with are the
+primitives of ``matrices``.
 
-Read before: ``bcoo_format``, ``bcsr``.
+Read before: ``matrices``.
 Invariant: each function gives what the dense operation gives (tests/kernel/test_sparse.py).
 Source: the documentation of jax.experimental.sparse.
 """
@@ -13,11 +14,25 @@ import abc
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 import saem.numpy as jnp
 from saem.core import tree
 from saem.experimental.sparse.base import JAXSparse, Shape
-from saem.experimental.sparse.bcoo_format import BCOO, bcoo_fromdense
+from saem.experimental.sparse.bcoo_format import BCOO, known
 from saem.experimental.sparse.bcsr import BCSR
+from saem.experimental.sparse.matrices import (
+    COOInfo,
+    coo_fromdense_p,
+    coo_matmat_p,
+    coo_matvec_p,
+    coo_todense_p,
+    csr_fromdense_p,
+    csr_matmat_p,
+    csr_matvec_p,
+    csr_todense_p,
+)
+from saem.numpy.promote import promote_dtypes
 from saem.typing import Array, ArrayLike, DTypeLike
 
 
@@ -33,9 +48,9 @@ class _OneMatrix(JAXSparse):
     def to_bcoo(self) -> BCOO:
         """Return it as BCOO."""
 
-    def todense(self) -> Array:
-        """Return the dense matrix."""
-        return self.to_bcoo().todense()
+    @abc.abstractmethod
+    def _times(self, dense: ArrayLike, transpose: bool, ndim: int) -> Array:
+        """Return the matrix, or its transpose, times a dense array of ``ndim`` axes."""
 
     def __matmul__(self, other: Any) -> Array:
         if isinstance(other, JAXSparse):
@@ -44,7 +59,7 @@ class _OneMatrix(JAXSparse):
         other = jnp.asarray(other)
         if other.ndim not in (1, 2):
             raise NotImplementedError(f"matmul with object of shape {other.shape}")
-        return self.to_bcoo() @ other
+        return self._times(other, False, other.ndim)
 
 
 class COO(_OneMatrix):
@@ -65,6 +80,10 @@ class COO(_OneMatrix):
         self._rows_sorted, self._cols_sorted = rows_sorted, cols_sorted
 
     @property
+    def _info(self) -> COOInfo:
+        return COOInfo(self.shape, self._rows_sorted, self._cols_sorted)
+
+    @property
     def _bufs(self) -> tuple[Array, ...]:
         return self.data, self.row, self.col
 
@@ -72,8 +91,9 @@ class COO(_OneMatrix):
     def fromdense(cls, mat: ArrayLike, *, nse: int | None = None, index_dtype: DTypeLike = jnp.int32
                   ) -> COO:
         """Return the dense matrix ``mat`` as COO."""
-        m = bcoo_fromdense(mat, nse=nse, index_dtype=index_dtype)
-        return cls((m.data, m.indices[:, 0], m.indices[:, 1]), shape=m.shape, rows_sorted=True)
+        mat, nse = _given(mat, nse, "coo_fromdense")
+        data, row, col = coo_fromdense_p.bind(mat, nse=nse, index_dtype=index_dtype)
+        return cls((data, row, col), shape=mat.shape, rows_sorted=True)
 
     @classmethod
     def from_scipy_sparse(cls, mat: Any, *, index_dtype: DTypeLike | None = None,
@@ -95,6 +115,16 @@ class COO(_OneMatrix):
     def to_bcoo(self) -> BCOO:
         """Return it as BCOO."""
         return BCOO((self.data, jnp.stack([self.row, self.col], 1)), shape=self.shape)
+
+    def todense(self) -> Array:
+        """Return the dense matrix."""
+        return coo_todense_p.bind(self.data, self.row, self.col, spinfo=self._info)
+
+    def _times(self, dense: ArrayLike, transpose: bool, ndim: int) -> Array:
+        data, dense = promote_dtypes(self.data, dense)
+        product = coo_matvec_p if ndim == 1 else coo_matmat_p
+        return product.bind(data, self.row, self.col, dense, spinfo=self._info,
+                            transpose=transpose)
 
     def transpose(self, axes: Any = None) -> COO:
         """Return the transpose."""
@@ -137,6 +167,13 @@ class _Compressed(_OneMatrix):
         self.data, self.indices, self.indptr = children
         self.shape = static["shape"]
 
+    def _times_by_rows(self, dense: ArrayLike, transpose: bool, ndim: int, shape: Shape) -> Array:
+        """Return the product, the arrays being those of a matrix of ``shape`` stored by rows."""
+        data, dense = promote_dtypes(self.data, dense)
+        product = csr_matvec_p if ndim == 1 else csr_matmat_p
+        return product.bind(data, self.indices, self.indptr, dense, shape=shape,
+                            transpose=transpose)
+
 
 class CSR(_Compressed):
     """A sparse matrix stored row by row.
@@ -149,8 +186,9 @@ class CSR(_Compressed):
     def fromdense(cls, mat: ArrayLike, *, nse: int | None = None, index_dtype: DTypeLike = jnp.int32
                   ) -> CSR:
         """Return the dense matrix ``mat`` as CSR."""
-        m = BCSR.fromdense(mat, nse=nse, index_dtype=index_dtype)
-        return cls((m.data, m.indices, m.indptr), shape=m.shape)
+        mat, nse = _given(mat, nse, "csr_fromdense")
+        return cls(tuple(csr_fromdense_p.bind(
+            mat, nse=nse, index_dtype=np.dtype(index_dtype))), shape=mat.shape)
 
     @classmethod
     def _empty(cls, shape: Sequence[int], *, dtype: DTypeLike | None = None,
@@ -162,6 +200,13 @@ class CSR(_Compressed):
     def to_bcoo(self) -> BCOO:
         """Return it as BCOO."""
         return BCSR((self.data, self.indices, self.indptr), shape=self.shape).to_bcoo()
+
+    def todense(self) -> Array:
+        """Return the dense matrix."""
+        return csr_todense_p.bind(self.data, self.indices, self.indptr, shape=self.shape)
+
+    def _times(self, dense: ArrayLike, transpose: bool, ndim: int) -> Array:
+        return self._times_by_rows(dense, transpose, ndim, self.shape)
 
     def transpose(self, axes: Any = None) -> CSC:
         """Return the transpose, the same arrays read by columns."""
@@ -192,6 +237,13 @@ class CSC(_Compressed):
         """Return it as BCOO."""
         return self.transpose().to_bcoo().transpose()
 
+    def todense(self) -> Array:
+        """Return the dense matrix."""
+        return self.transpose().todense().T
+
+    def _times(self, dense: ArrayLike, transpose: bool, ndim: int) -> Array:
+        return self._times_by_rows(dense, not transpose, ndim, self.shape[::-1])
+
     def transpose(self, axes: Any = None) -> CSR:
         """Return the transpose, the same arrays read by rows."""
         _no_axes(axes)
@@ -212,9 +264,13 @@ def _no_axes(axes: Any) -> None:
         raise NotImplementedError("axes argument to transpose()")
 
 
-def _transposed(mat: Any, transpose: bool) -> BCOO:
-    bcoo = mat.to_bcoo()
-    return bcoo.transpose() if transpose else bcoo
+def _given(mat: ArrayLike, nse: int | None, name: str) -> tuple[Array, int]:
+    """Return a matrix to store, and how many elements to keep: all that are not 0 by default."""
+    mat = jnp.asarray(mat)
+    if mat.ndim != 2:
+        raise ValueError(f"a matrix is needed, with two axes; got shape {mat.shape}. Try: "
+                         "BCOO.fromdense(x)")
+    return mat, known(jnp.count_nonzero(mat), name) if nse is None else nse
 
 
 def coo_fromdense(mat: ArrayLike, *, nse: int | None = None, index_dtype: DTypeLike = jnp.int32
@@ -239,12 +295,12 @@ def coo_todense(mat: COO) -> Array:
 
 def coo_matvec(mat: COO, v: ArrayLike, transpose: bool = False) -> Array:
     """Return ``mat @ v``, or ``mat.T @ v``."""
-    return _transposed(mat, transpose) @ jnp.asarray(v)
+    return mat._times(v, transpose, 1)
 
 
 def coo_matmat(mat: COO, B: ArrayLike, *, transpose: bool = False) -> Array:
     """Return ``mat @ B``, or ``mat.T @ B``."""
-    return _transposed(mat, transpose) @ jnp.asarray(B)
+    return mat._times(B, transpose, 2)
 
 
 def csr_fromdense(mat: ArrayLike, *, nse: int | None = None, index_dtype: DTypeLike = jnp.int32
@@ -269,13 +325,16 @@ def csr_todense(mat: CSR) -> Array:
 
 def csr_matvec(mat: CSR, v: ArrayLike, transpose: bool = False) -> Array:
     """Return ``mat @ v``, or ``mat.T @ v``."""
-    return _transposed(mat, transpose) @ jnp.asarray(v)
+    return mat._times(v, transpose, 1)
 
 
 def csr_matmat(mat: CSR, B: ArrayLike, *, transpose: bool = False) -> Array:
     """Return ``mat @ B``, or ``mat.T @ B``."""
-    return _transposed(mat, transpose) @ jnp.asarray(B)
+    return mat._times(B, transpose, 2)
 
 
-__all__ = ["COO", "CSC", "CSR", "Shape", "coo_fromdense", "coo_matmat", "coo_matvec", "coo_todense",
-           "csr_fromdense", "csr_matmat", "csr_matvec", "csr_todense"]
+__all__ = [
+    "COO", "CSC", "CSR", "COOInfo", "Shape", "coo_fromdense", "coo_fromdense_p", "coo_matmat",
+    "coo_matmat_p", "coo_matvec", "coo_matvec_p", "coo_todense", "coo_todense_p", "csr_fromdense",
+    "csr_fromdense_p", "csr_matmat", "csr_matmat_p", "csr_matvec", "csr_matvec_p", "csr_todense",
+    "csr_todense_p"]
