@@ -6,6 +6,9 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
+# Hundreds of processes are started by the tests: each would compile every module of Saem anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 lang ?=
 dir ?= saem-lessons
 only ?=

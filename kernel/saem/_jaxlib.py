@@ -68,6 +68,8 @@ jax_jit = _jax.jax_jit
 pytree = _jax.pytree
 PyTreeDef = _jax.PyTreeDef
 registry = _jax.pytree.default_registry()
+# It knows Python's own containers; to it an object of any other class is a leaf.
+plain_registry = _jax.pytree.PyTreeRegistry()
 JaxRuntimeError = _jax.JaxRuntimeError
 
 

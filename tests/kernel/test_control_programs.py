@@ -5,6 +5,8 @@ Read before: ``test_control_derivatives.py``.
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from both import ours, same, source_of
@@ -180,5 +182,6 @@ def test_lines_inside_loops_keep_their_places():
 
     text = jax.jit(f).lower(jnp.ones(4)).as_text(debug_info=True)
     line = body.__code__.co_firstlineno + 1
-    assert any("stablehlo.sine" in place and f'test_control_programs.py":{line}:' in place
-               for place in text.splitlines())
+    (place,) = re.findall(rf'(#loc\d*) = loc\(".*test_control_programs\.py":{line}:\d+\)', text)
+    (name,) = re.findall(rf'(#loc\d*) = loc\("[^"]*/sin"\({place}\)\)', text)
+    assert re.search(rf"stablehlo\.sine .*loc\({name}\)", text)

@@ -185,7 +185,7 @@ def test_a_literal_of_64_bits_keeps_them_wherever_its_program_is_run():
             assert out.dtype == np.float64
             np.testing.assert_array_equal(out, 0.1 * np.array([1., 2., 3.]) + 1)
         text = jax.jit(f).lower(x).as_text()
-        assert "dense<0.1> : tensor<f64>" in text
+        assert "dense<1.000000e-01> : tensor<f64>" in text
         loaded = jax.export.deserialize(jax.export.export(jax.jit(f))(x).serialize())
         np.testing.assert_array_equal(loaded.call(x), 0.1 * np.array([1., 2., 3.]) + 1)
 

@@ -9,6 +9,8 @@ Invariant: every expected text comes from JAX, every expected number from JAX or
 
 from __future__ import annotations
 
+import traceback
+
 import numpy as np
 import pytest
 from both import ours, same
@@ -16,7 +18,7 @@ from both import ours, same
 import saem as jax
 import saem.numpy as jnp
 from saem.core.infer import check_jaxpr
-from saem.extend.core import ClosedJaxpr, Jaxpr, Literal, jaxpr_as_fun, new_jaxpr_eqn
+from saem.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, jaxpr_as_fun, new_jaxpr_eqn
 
 # Text, since what is compared names lines of the programs and functions around them.
 PROGRAMS = """
@@ -134,6 +136,9 @@ def test_equations_tell_names_and_places(jax_oracle):
     (frame,) = eqn.source_info.traceback.frames
     assert frame.file_name == __file__
     assert frame.line_num == test_equations_tell_names_and_places.__code__.co_firstlineno + 5
+    (line,) = traceback.format_tb(eqn.source_info.traceback.as_python_traceback())
+    assert line.startswith(f'  File "{__file__}", line {frame.line_num}, in ')
+    assert "eqn = jax.make_jaxpr(lambda x: jnp.sin(x))(1.).eqns[0]" in line
     renamed = eqn.replace(source_info=eqn.source_info.replace(
         name_stack=eqn.source_info.name_stack.extend("mine")))
     assert str(renamed.source_info.name_stack) == "mine"
@@ -240,3 +245,20 @@ def test_equations_are_written_by_hand():
     check_jaxpr(jaxpr)
     np.testing.assert_allclose(jaxpr_as_fun(ClosedJaxpr(jaxpr, []))(1.)[0], 2 * np.sin(1.), 1e-6)
     assert double.source_info.traceback == eqn.source_info.traceback
+
+
+def made_by_hand(x):
+    """An equation put together from the parts of another, as rewriting libraries do."""
+    closed = jax.make_jaxpr(lambda x: x + 1.)(x)
+    (eqn,) = closed.eqns
+    assert isinstance(eqn, JaxprEqn) and not isinstance(closed, JaxprEqn)
+    made = JaxprEqn(list(eqn.invars), list(eqn.outvars), jax.lax.max_p, {}, set(),
+                    eqn.source_info, eqn.ctx)
+    assert isinstance(made, JaxprEqn)
+    jaxpr = Jaxpr([], closed.jaxpr.invars, closed.jaxpr.outvars, [made])
+    assert str(made.source_info.name_stack) == str(eqn.source_info.name_stack)
+    return [str(jaxpr), jax.core.eval_jaxpr(jaxpr, [], x)]
+
+
+def test_an_equation_may_be_made_by_its_class(jax_oracle):
+    same(jax_oracle, made_by_hand, x=np.float32(3))

@@ -122,7 +122,8 @@ def test_the_text_carries_shardys_annotations():
     assert '%arg0: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}' in text
     assert 'sdy.sharding_constraint %1 <@mesh, [{"y"}, {"x"}]>' in text or (
         '<@mesh, [{"y"}, {"x"}]> : tensor<8x4xf32>' in text)
-    assert '(tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>})' in text
+    assert ('(tensor<8x4xf32> {jax.result_info = "result", '
+            'sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>})' in text)
 
 
 def test_mistakes_are_told_as_jax_tells_them(jax_oracle):

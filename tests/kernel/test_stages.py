@@ -6,6 +6,8 @@ Invariant: expected answers and sentences are JAX's.
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 from both import ours, same, same_error, source_of
@@ -138,6 +140,70 @@ def test_the_texts_are_those_of_the_stages():
     assert lowered.compiler_ir("hlo").program_shape().parameter_shapes()[0].dimensions() == (3, 4)
     optimised = lowered.compile().as_text()
     assert "is_scheduled=true" in optimised and "fusion" in optimised
+
+
+def twice(x):
+    return x * 2
+
+
+twice = jax.jit(twice)
+
+
+def scaled(n):
+    @jax.jit
+    def one(x):
+        return x * n
+    return one
+
+
+def tree_to_tree(x, y, *rest, n=1, **kw):
+    return {"a": jnp.sin(x) + y["hi"],
+            "b": (twice(x), twice(x * n), kw["k"] if kw else None), "c": rest}
+
+
+def texts(case):
+    """What a program is as text, and what its inputs are called in the text with places."""
+    three = jnp.ones(3)
+    fun, args, kwargs = {
+        "a tree": (jax.jit(tree_to_tree), (three, {"hi": three}, 1.), {"k": three}),
+        "static": (jax.jit(tree_to_tree, static_argnames="n"), (three, {"hi": three}), {"n": 3}),
+        "a value": (jax.jit(twice), (1.,), {}),
+        "nothing": (jax.jit(lambda x: ()), (1.,), {}),
+        "unused": (jax.jit(lambda x, y: [x + 1]), (1., 2), {}),
+        "kept": (jax.jit(lambda x, y: [x + 1], keep_unused=True), (1., 2), {}),
+        "donated": (jax.jit(lambda x, y: (x + 1, y), donate_argnums=0), (three, 2), {}),
+        "partial": (jax.jit(functools.partial(lambda a, b: a * b, 2.)), (three,), {}),
+        "three of one name": (jax.jit(lambda x: [scaled(n)(x) for n in range(3)]), (three,), {}),
+    }[case]
+    lowered = fun.lower(*args, **kwargs)
+    text = lowered.as_text()
+    assert text == str(lowered.compiler_ir()) == lowered.as_text("stablehlo")
+    (head,) = [line for line in lowered.as_text(debug_info=True).splitlines() if "@main" in line]
+    return text, head
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("case", [
+    "a tree", "static", "a value", "nothing", "unused", "kept", "donated", "partial",
+    "three of one name"])
+def test_a_lowered_program_is_written_as_jax_writes_it(jax_oracle, case):
+    same(jax_oracle, texts, case=case)
+
+
+def test_what_else_main_takes_has_no_name():
+    """A token, constants of the program and new values of references are not the function's."""
+    table, ref = np.arange(100.), jax.new_ref(1.)
+
+    def f(x):
+        jax.debug.print("{}", x, ordered=True)
+        ref[...] = x + ref[...]
+        return x, x + table.sum() + table
+
+    lowered = jax.jit(f).lower(1.)
+    (head,) = [line for line in lowered.as_text(debug_info=True).splitlines() if "@main" in line]
+    assert head.count('loc("x")') == 1 and head.count("%arg") == 4
+    assert head.count("jax.result_info") == 2 and 'result_info = "result[1]"' in head
+    assert jax.jit(f).lower(1.).compile()(1.)[1].shape == (100,)
 
 
 def test_a_program_may_be_lowered_for_a_platform_that_is_not_here():

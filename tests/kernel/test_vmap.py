@@ -102,3 +102,19 @@ def test_a_jitted_function_is_batched_once_per_pattern():
     check_jaxpr(closed)
     programs = {id(eqn.params["jaxpr"]) for eqn in closed.eqns if eqn.primitive.name == "jit"}
     assert len(programs) == 1
+
+
+def selected_among_numbers(shape):
+    """What decides may have axes of its own where the cases are numbers for all examples."""
+    places = np.arange(np.prod(shape)).reshape(shape) % 3
+    def one(x):
+        return lax.select(x < 1, 0., 1.)
+    return [jax.vmap(one)(places), jax.vmap(one, in_axes=-1)(places),
+            jax.jit(jax.vmap(one))(places), jax.vmap(jax.vmap(one))(places),
+            jax.grad(lambda t: jax.vmap(lambda x: lax.select(x < 1, t, 2 * t))(places).sum())(3.)]
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("shape", [(3, 1), (3, 2), (2, 3, 1)])
+def test_select_among_numbers(jax_oracle, shape):
+    same(jax_oracle, selected_among_numbers, shape=shape)

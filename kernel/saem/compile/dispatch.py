@@ -513,10 +513,15 @@ fast_path_cache = _jaxlib.PjitFunctionCache()
 
 
 def make_fast(name: str, fun: Any, miss: Callable, static_argnums: Sequence[int] = (),
-              static_argnames: Sequence[str] = ()) -> Any:
-    """Return jaxlib's C++ callable in front of ``miss``."""
+              static_argnames: Sequence[str] = (), *, library: bool = False) -> Any:
+    """Return jaxlib's C++ callable in front of ``miss``.
+
+    A function of the ``library`` takes no containers of the user's: an operand that is one, as in
+    ``x * container``, is neither taken apart nor compared with others.
+    """
+    registry = _jaxlib.plain_registry if library else _jaxlib.registry
     return _jaxlib.pjit(name, fun, miss, list(static_argnums), list(static_argnames), object(),
-                        _jaxlib.registry, _shard_arg, fast_path_cache)
+                        registry, _shard_arg, fast_path_cache)
 
 
 def _shard_arg(x: Any, sharding: Any, *_layout: Any) -> Any:
@@ -537,7 +542,7 @@ def primitive_callable(prim: Any) -> Any:
         return outs if prim.multiple_results else outs[0], program.fast_path(out_tree), False
 
     # While jit is disabled C++ calls the function itself; a primitive has no other form to run.
-    return make_fast(prim.name, lambda *args: miss(*args)[0], miss)
+    return make_fast(prim.name, lambda *args: miss(*args)[0], miss, library=True)
 
 
 def program_of(prim: Any, args: Sequence[Any], demands: Demands, programs: Kept

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from saem.compile import donation
-from saem.compile.operations import Operation
+from saem.compile.operations import Function, Operation
 from saem.compile.sizes import Sizes, open_sizes
 from saem.compile.text import (
     Module,
@@ -87,7 +87,7 @@ class Lowering:
         return self.module.text(False, self.symbol())
 
     def symbol(self) -> str:
-        return "jit_" + symbol(self.name)
+        return symbol("jit_" + self.name).rstrip("_")
 
 
 def needed_equations(jaxpr: Jaxpr) -> tuple[list[Eqn], set[Atom]]:
@@ -193,6 +193,7 @@ def write_module(closed: ClosedJaxpr, options: Options) -> Lowering:
                               spread is not None)
     terms = options.terms and options.terms.kept(kept)
     module = Module(options.name)
+    main = module.function("public", "main")
     writer = Writer(module)
     writer.path = f"jit({options.name})/"
     env: dict[Var, str] = {}
@@ -208,7 +209,7 @@ def write_module(closed: ClosedJaxpr, options: Options) -> Lowering:
     arguments = [f"{k}: {tensor_type(aval)}" for k, _, aval in consts] + arguments
     if platforms:
         arguments.insert(0, f'{PLATFORM}: tensor<i32> {{jax.global_constant = "_platform_index"}}')
-    write_function(writer, "public", "main", arguments, results, result_notes(
+    write_function(main, writer, arguments, results, result_notes(
         module, () if spread is None else spread.outs, closed.out_avals, terms))
     return Lowering(
         module=module, in_avals=tuple(v.aval for v in inputs), out_avals=tuple(closed.out_avals),
@@ -252,6 +253,8 @@ def write_each(writer: Writer, closed: ClosedJaxpr, inputs: Sequence[Var], env: 
     regions = []
     for platform in platforms:
         writer.module.platform = platform
+        symbol = writer.module.unique_name(f"main_{platform}")
+        function = writer.module.function("private", symbol)
         inner = Writer(writer.module)
         inner.path = writer.path
         names: dict[Var, str] = {}
@@ -259,8 +262,7 @@ def write_each(writer: Writer, closed: ClosedJaxpr, inputs: Sequence[Var], env: 
         results = write_program(inner, closed, inputs, names, options)
         consts = inner.hoisted.values()
         arguments += [f"{k}: {tensor_type(aval)}" for k, _, aval in consts]
-        symbol = writer.module.unique_name(f"main_{platform}")
-        write_function(inner, "private", symbol, arguments, results)
+        write_function(function, inner, arguments, results)
         operands = [*(env[v] for v in inputs),
                     *(writer.hoist(value, aval) for _, value, aval in consts)]
         regions.append(writer.region((), functools.partial(
@@ -356,15 +358,14 @@ def sharding_note(module: Module, sharding: Any, aval: ShapedArray) -> str:
     return f"sdy.sharding = #sdy.sharding{module.sharding(sharding, ndim)}"
 
 
-def write_function(writer: Writer, visibility: str, name: str, arguments: Sequence[str],
+def write_function(function: Function, writer: Writer, arguments: Sequence[str],
                    results: Sequence[str], notes: Sequence[str] = ()) -> None:
-    """Add a function of the operations of ``writer``; ``notes`` are attributes of its results."""
+    """Define a function by the operations of ``writer``; ``notes`` are attributes of its results.
+    """
     types = writer.type_of(*results) if results else ""
     noted = types if not any(notes) else ", ".join(
         writer.type_of(r) + note for r, note in zip(results, notes))
-    head = f"  func.func {visibility} @{name}({', '.join(arguments)}) -> ({noted}) {{"
-    ending = f"    return {', '.join(results)} : {types}" if results else "    return"
-    writer.module.functions.append((head, writer.operations, ending))
+    function.define(arguments, writer.operations, results, types, noted)
 
 
 def write_equations(writer: Writer, eqns: Sequence[Eqn], outvars: Sequence, env: dict[Var, str]
@@ -492,6 +493,7 @@ def private_function(module: Module, closed: ClosedJaxpr, name: str) -> tuple[st
     if known is None:
         inner = Writer(module)
         symbol = module.unique_name(name)
+        function = module.function("private", symbol)
         module.keepalive.append(closed)
         env: dict[Var, str] = {}
         inputs = closed.jaxpr.invars
@@ -499,7 +501,7 @@ def private_function(module: Module, closed: ClosedJaxpr, name: str) -> tuple[st
         results = inline(inner, closed, env)
         consts = list(inner.hoisted.values())
         arguments += [f"{k}: {tensor_type(aval)}" for k, _, aval in consts]
-        write_function(inner, "private", symbol, arguments, results)
+        write_function(function, inner, arguments, results)
         known = module.memo[id(closed), module.platform] = symbol, consts
     return known
 

@@ -12,6 +12,7 @@ parsed) grows large.
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from typing import Any
 
 from saem import _jaxlib
@@ -65,3 +66,27 @@ def parse(text: str) -> Any:
     """
     with context_for(text):
         return _jaxlib.ir.Module.parse(text)
+
+
+def name_values(module: Any, arguments: Sequence[str], results: Sequence[str]) -> None:
+    """Give the last inputs of ``main`` their names as locations, and its results ``result_info``.
+
+    What has no name among the ``arguments`` and ``results`` of the user's function, as a token, is
+    named "".
+    """
+    ir = _jaxlib.ir
+    main = next(op for op in module.body.operations
+                if getattr(op, "sym_name", None) is not None and op.sym_name.value == "main")
+    with module.context:
+        inputs = main.regions[0].blocks[0].arguments
+        for value, name in zip(list(inputs)[len(inputs) - len(arguments):], arguments):
+            if name:
+                value.set_location(ir.Location.name(name))
+        if not results:
+            return
+        said = ([{each.name: each.attr for each in one} for one in main.attributes["res_attrs"]]
+                if "res_attrs" in main.attributes else [{} for _ in results])
+        for attributes, name in zip(said, results):
+            if name:
+                attributes["jax.result_info"] = ir.StringAttr.get(name)
+        main.attributes["res_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(a) for a in said])

@@ -22,6 +22,9 @@ FRONTEND = "mhlo.frontend_attributes"
 # The value of an attribute: its text, or a dictionary of strings.
 Attribute = str | Mapping[str, str]
 
+# The location of what no line of the user's made.
+NOWHERE = " loc(unknown)"
+
 # Where an operation comes from: the user's line, if known, and the name of the primitive there.
 Place = tuple[Source | None, str]
 
@@ -96,7 +99,7 @@ def attribute_text(attributes: Mapping[str, Attribute]) -> str:
 def location(place: Place | None) -> str:
     """Return the MLIR location of a place, after a space: the primitive, at line and column."""
     if place is None:
-        return ""
+        return NOWHERE
     source, name = place
     where = position(source)
     name = quoted(name)
@@ -108,7 +111,7 @@ def location(place: Place | None) -> str:
 def print_operations(operations: Iterable[Operation], pad: str, places: bool) -> list[str]:
     """Return the lines of ``operations``, each after ``pad``; with their ``places`` if wanted."""
     lines: list[str] = []
-    place, where = None, ""  # most places have several operations
+    place, where = None, NOWHERE if places else ""  # most places have several operations
     for op in operations:
         count = op.count
         if count == 1 and not places and not op.regions and op.attributes is None:  # most are
@@ -132,7 +135,8 @@ def print_regions(line: str, regions: Sequence[Region], pad: str, places: bool,
     """Append ``line`` and the regions after it to ``lines``; return the line that closes them."""
     inner = pad + "  "
     for number, region in enumerate(regions):
-        given = ", ".join(f"{name}: {kind}" for name, kind in region.arguments)
+        nowhere = NOWHERE if places else ""
+        given = ", ".join(f"{name}: {kind}{nowhere}" for name, kind in region.arguments)
         if region.shardy:
             lines.append(f"{line} ({given}) {{")
         else:
@@ -140,5 +144,37 @@ def print_regions(line: str, regions: Sequence[Region], pad: str, places: bool,
             if given:
                 lines.append(f"{pad}^bb0({given}):")
         lines += print_operations(region.operations, inner, places)
-        lines.append(f"{inner}{region.ending()}")
+        lines.append(f"{inner}{region.ending()}{nowhere}")
     return f"{pad}}}" if regions[0].shardy else f"{pad}}})"
+
+
+class Function:
+    """A function of a module: its ``arguments`` and ``result_types``, each with its attributes.
+
+    ``results`` are the names that its ``operations`` give to what it returns.
+    """
+
+    __slots__ = ("arguments", "name", "operations", "result_types", "results", "types",
+                 "visibility")
+
+    def __init__(self, visibility: str, name: str):
+        self.visibility = visibility
+        self.name = name
+
+    def define(self, arguments: Sequence[str], operations: Sequence[Operation],
+               results: Sequence[str], types: str, result_types: str) -> None:
+        """Say what it computes; ``types`` are those of its results without attributes."""
+        self.arguments = arguments
+        self.operations = operations
+        self.results = results
+        self.types = types
+        self.result_types = result_types
+
+    def lines(self, places: bool) -> list[str]:
+        """Return it as text."""
+        nowhere = NOWHERE if places else ""
+        given = ", ".join([argument + nowhere for argument in self.arguments])
+        returned = f" {', '.join(self.results)} : {self.types}" if self.results else ""
+        return [f"  func.func {self.visibility} @{self.name}({given}) -> ({self.result_types}) {{",
+                *print_operations(self.operations, "    ", places),
+                f"    return{returned}{nowhere}", f"  }}{nowhere}"]

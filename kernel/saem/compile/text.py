@@ -20,11 +20,12 @@ import numpy as np
 from saem.compile.collective_text import DeviceAxes
 from saem.compile.operations import (
     FRONTEND,
+    NOWHERE,
     Attribute,
+    Function,
     Operation,
     Place,
     Region,
-    print_operations,
 )
 from saem.compile.sizes import Sizes
 from saem.core import dtypes, errors, sharded
@@ -129,14 +130,15 @@ class Module:
 
     def __init__(self, name: str):
         self.name = name
-        # (head, operations, ending) of each function.
-        self.functions: list[tuple[str, list[Operation], str]] = []
+        # In the order in which they were begun: ``main`` first.
+        self.functions: list[Function] = []
         # Functions that came as text: those of exported programs.
         self.written: list[str] = []
         self.memo: dict[Any, Any] = {}
         self.keepalive: list[Any] = []
         self.header: list[str] = []
         self.used_names: set[str] = {"main"}
+        self.repeated = 0  # the number for the next name that is taken
         # The devices of a program on several, in order, and the symbols of the meshes it names.
         self.devices: tuple = ()
         self.meshes: dict[Any, str] = {}
@@ -154,13 +156,17 @@ class Module:
         """Whether XLA's partitioner divides among several devices what is written now."""
         return len(self.devices) > 1 and self.device_axes is None
 
+    def function(self, visibility: str, name: str) -> Function:
+        """Begin a function."""
+        self.functions.append(Function(visibility, name))
+        return self.functions[-1]
+
     def unique_name(self, wanted: str) -> str:
         """Return ``wanted`` made a legal symbol, numbered if it is taken."""
         name = base = symbol(wanted)
-        n = 0
         while name in self.used_names:
-            n += 1
-            name = f"{base}_{n}"
+            name = f"{base}_{self.repeated}"
+            self.repeated += 1
         self.used_names.add(name)
         return name
 
@@ -202,9 +208,9 @@ class Module:
         opened = "jax.uses_shape_polymorphism = true, " if self.sizes is not None else ""
         parts = [f"module @{name} attributes {{{opened}mhlo.num_partitions = {count} : i32, "
                  "mhlo.num_replicas = 1 : i32} {", *self.header]
-        for head, operations, ending in self.functions:
-            parts += [head, *print_operations(operations, "    ", locations), ending, "  }"]
-        return "\n".join([*parts, *self.written, "}\n"])
+        for function in self.functions:
+            parts += function.lines(locations)
+        return "\n".join([*parts, *self.written, f"}}{NOWHERE if locations else ''}\n"])
 
 
 class Writer:
@@ -368,9 +374,8 @@ class Writer:
         self.operations, self.stretched = inner.operations, {}
         result, kind = fold("%a", "%b"), tensor_type(scalar)
         self.operations, self.stretched = saved
-        self.module.functions.append((
-            f"  func.func private @{name}(%a: {kind}, %b: {kind}) -> ({kind}) {{",
-            inner.operations, f"    return {result} : {kind}"))
+        self.module.function("private", name).define(
+            [f"%a: {kind}", f"%b: {kind}"], inner.operations, [result], kind, kind)
         wide = np.dtype(np.int32)
         lists = [self.vector(v, wide) for v in (dims, strides, base, dilation)]
         ends = [self.reshape(self.vector([pair[i] for pair in padding], wide),

@@ -183,10 +183,27 @@ class Parameters:
             return self.names[number]
         return f"{self.rest}[{number - len(self.names)}]"
 
+    def keyword_name(self, word: str) -> str:
+        """Return what the function calls the argument passed as ``word``: ``word``, or
+        ``rest['word']``."""
+        if is_plain(self.fun):
+            code = self.fun.__code__
+            count = code.co_argcount + code.co_kwonlyargcount
+            if not code.co_flags & inspect.CO_VARKEYWORDS or word in code.co_varnames[:count]:
+                return word
+            rest = code.co_varnames[count + bool(code.co_flags & inspect.CO_VARARGS)]
+        elif self.signature is None or word in self.signature.parameters:
+            return word
+        else:
+            rest = next((p.name for p in self.signature.parameters.values()
+                         if p.kind is p.VAR_KEYWORD), "kwargs")
+        return f"{rest}[{word!r}]"
+
     def names_of_arrays(self, count: int, kwargs: Iterable[str]) -> list[tuple[str, str]]:
         """Do as ``leaf_names`` for a call with ``count`` arrays by position, and others by name."""
         found = [(self.positional_name(n), "position") for n in range(count)]
-        return found + [(name, "keyword") for name in sorted(kwargs)] if kwargs else found
+        return found + [(self.keyword_name(word), "keyword")
+                        for word in sorted(kwargs)] if kwargs else found
 
     def leaf_names(self, args: dict[int, Any], kwargs: dict[str, Any]) -> list[tuple[str, str]]:
         """Return (name, 'position' or 'keyword') for every leaf of the dynamic arguments."""
@@ -195,8 +212,8 @@ class Parameters:
             base = self.positional_name(number)
             found += [(base + tree.keystr(path), "position")
                       for path, _ in tree.flatten_with_path(value)[0]]
-        for name, value in sorted(kwargs.items()):
-            found += [(name + tree.keystr(path), "keyword")
+        for word, value in sorted(kwargs.items()):
+            found += [(self.keyword_name(word) + tree.keystr(path), "keyword")
                       for path, _ in tree.flatten_with_path(value)[0]]
         return found
 

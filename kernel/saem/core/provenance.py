@@ -12,8 +12,9 @@ Source: observed behaviour of JAX 0.10.2 (``jaxpr.debug_info``, ``eqn.source_inf
 from __future__ import annotations
 
 import contextlib
+import sys
+import types
 from collections.abc import Iterable, Sequence
-from types import CodeType
 from typing import Any, NamedTuple
 
 from saem.core import config, errors, source, tree
@@ -94,7 +95,7 @@ def info_of(jaxpr: Any) -> DebugInfo:
         names_for([f"result{path}" for path in paths_of(origin.out_tree)], len(jaxpr.outvars)))
 
 
-def names_from_tree(code: CodeType | None, in_tree: Any) -> list[str]:
+def names_from_tree(code: types.CodeType | None, in_tree: Any) -> list[str]:
     """Return the names of the leaves of a tuple of positional arguments."""
     known = () if code is None else code.co_varnames[:code.co_argcount]
     known = known[1:] if known[:1] == ("self",) else known
@@ -195,6 +196,10 @@ class Frame(Record):
         return self.start_line
 
 
+def _own_frame() -> types.FrameType:
+    return sys._getframe()
+
+
 class Traceback(Record):
     """The place of an equation in user code: one frame, or none."""
 
@@ -206,6 +211,16 @@ class Traceback(Record):
         return () if where is None else (Frame(
             where.file, where.function, where.line, where.column, where.end_line,
             where.end_column),)
+
+    def as_python_traceback(self) -> types.TracebackType | None:
+        """Return it as the traceback of an exception that was raised there, None for no place."""
+        found = None
+        for frame in self.frames:
+            code = _own_frame.__code__.replace(co_filename=frame.file_name,
+                                               co_name=frame.function_name)
+            found = types.TracebackType(found, types.FunctionType(code, globals())(), -1,
+                                        frame.line_num)
+        return found
 
     def __str__(self) -> str:
         return "\n".join(f"{f.file_name}:{f.line_num} ({f.function_name})" for f in self.frames)

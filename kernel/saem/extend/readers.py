@@ -157,6 +157,21 @@ def new_jaxpr_eqn(invars: Sequence[Atom], outvars: Sequence[Var], primitive: Han
     return Eqn(primitive.operation(params), list(invars), list(outvars), where, stack)
 
 
+class _Equations(type):
+    """Every equation is an instance, not only those that were made by the class."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, Eqn)
+
+
+class JaxprEqn(metaclass=_Equations):
+    """An equation of a jaxpr; called, it does what ``new_jaxpr_eqn`` does."""
+
+    def __new__(cls, invars: Sequence[Atom], outvars: Sequence[Var], primitive: Handle,
+                params: dict[str, Any], effects: Any, source_info: Any, ctx: Any) -> Any:
+        return new_jaxpr_eqn(invars, outvars, primitive, params, effects, source_info, ctx)
+
+
 def gensym() -> Callable[[ShapedArray], Var]:
     """Return a function that makes a new variable of an aval."""
     return Var

@@ -484,7 +484,7 @@ def make_jit(fun: Callable, *, static_argnums: Any = None, static_argnames: Any 
     plain = functools.wraps(fun)(lambda *args, **kwargs: info(*args, **kwargs)[0]) \
         if info.library else fun
     fast = dispatch.make_fast(info.name, plain, info, parameters.static_argnums,
-                              parameters.static_argnames)
+                              parameters.static_argnames, library=info.library)
     functools.update_wrapper(fast, fun)
     if not hasattr(fun, "__name__"):
         fast.__name__ = shown_name(fun)

@@ -20,11 +20,11 @@ from saem.compile.device_assignment import Demands, Spread, devices_of, placemen
 from saem.compile.donation import warn_wasted
 from saem.compile.executables import as_bytes, find_or_compile
 from saem.compile.lowering import Lowering, lower
-from saem.compile.mlir import parse
+from saem.compile.mlir import name_values, parse
 from saem.core import errors, tree
 from saem.core.avals import Seen, ShapedArray, ShapeDtypeStruct, aval_of
 from saem.core.hi_types import is_high
-from saem.core.jaxpr import ClosedJaxpr, with_nones
+from saem.core.jaxpr import ClosedJaxpr, pick, with_nones
 from saem.core.record import Record
 from saem.core.trace import Tracer
 from saem.jit.jitted import (
@@ -244,7 +244,8 @@ class Lowered(Stage):
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """Return the program as text: 'stablehlo' (the default), or 'hlo' before optimisation.
 
-        ``debug_info`` adds places in user code.
+        Results are named after their places in what the function returns; ``debug_info`` adds
+        places in user code, and the names of arguments.
 
         Raises: ValueError for another dialect.
         """
@@ -255,8 +256,7 @@ class Lowered(Stage):
             options = _jaxlib.hlo.HloPrintOptions.short_parsable()
             options.print_metadata = True
             return program.get_hlo_module().to_string(options)
-        check_dialect(dialect)
-        return self._lowered.located_text() if debug_info else self._lowered.plain_text()
+        return self.compiler_ir(dialect).operation.get_asm(enable_debug_info=debug_info)
 
     def compiler_ir(self, dialect: str | None = None) -> Any:
         """Return the program in memory: an MLIR module, or an XlaComputation for 'hlo'.
@@ -266,7 +266,25 @@ class Lowered(Stage):
         if dialect == "hlo":
             return _jaxlib.mlir_module_to_xla_computation(self._lowered.located_text())
         check_dialect(dialect)
-        return parse(self._lowered.located_text())
+        module = parse(self._lowered.located_text())
+        name_values(module, *self._names())
+        return module
+
+    def _names(self) -> tuple[list[str], list[str]]:
+        """Return what the arguments and results of the program are in the user's function."""
+        lowered, call = self._lowered, self._call
+        if any(map(is_high, [*call.flat_in, *call.flat_out])):
+            return [], []  # what it takes and gives are the arrays that such values are made of
+        results = ["result" + tree.keystr(path)
+                   for path, _ in tree.leaves_with_path(call.out_info())]
+
+        def with_others(names: list[str], count: int) -> list[str]:
+            """Put a token before the names, and references behind them."""
+            names = [""] * lowered.ordered + names
+            return (names + [""] * count)[:count]
+
+        return (pick(with_others(call.paths(), len(lowered.kept)), lowered.kept),
+                with_others(results, len(lowered.out_avals)))
 
     def cost_analysis(self) -> dict[str, float]:
         """Return XLA's estimate of what the program costs before it is optimised."""

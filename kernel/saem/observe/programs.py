@@ -111,10 +111,11 @@ def lowered(closed: ClosedJaxpr, name: str, where: Any) -> Lowering:
 def program_lines(lowering: Lowering) -> tuple[ProgramLine, ...]:
     """The StableHLO text without locations, each line with the equations it came from."""
     lines = []
-    for line in lowering.located_text().splitlines():
-        found = _LOCATION.search(line)
+    located = lowering.located_text().splitlines()
+    for line, with_place in zip(lowering.plain_text().splitlines(), located):
+        found = _LOCATION.search(with_place)
         marks = _MARK.findall(found.group(1)) if found else []
-        lines.append(ProgramLine(_LOCATION.sub("", line), tuple(marks[-1:])))
+        lines.append(ProgramLine(line, tuple(marks[-1:])))
     return tuple(lines)
 
 

@@ -128,6 +128,10 @@ class SelectN(Primitive):
             shape, sharding = aval_of(cases[0]).shape, sharding_of(aval_of(cases[0]))
             which = broadcast_in_dim(which, shape, (dim,), out_sharding=sharding)
             return bind(self, which, *cases), dim
+        if ranks[1] == 0 and not any(d is not None for d in dims[1:]):
+            # The same numbers for each example: they are stretched to whatever shape which has.
+            cases = [stretch(case, aval_of(which).shape) for case in cases]
+            return bind(self, which, *cases), dims[0]
         stacks, dim = _stack_all(size, xs, dims)
         return bind(self, *stacks), dim
 

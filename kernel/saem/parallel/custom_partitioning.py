@@ -387,7 +387,7 @@ def bytecode(closed: ClosedJaxpr, mesh: Any) -> bytes:
     arguments = [f"{name}: {tensor_type(v.aval)}" for v, name in names.items()]
     results = lowering.inline(writer, closed, names)
     lowering.embed_constants(writer)
-    lowering.write_function(writer, "public", "main", arguments, results)
+    lowering.write_function(module.function("public", "main"), writer, arguments, results)
     held = io.BytesIO()
     parse(module.text(False)).operation.write_bytecode(held)
     return held.getvalue()

@@ -16,7 +16,6 @@ from saem.core.errors import InconclusiveDimensionOperation, JaxprTypeError
 from saem.core.handles import Handle as Primitive
 from saem.core.infer import check_jaxpr
 from saem.core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, Literal, Var, jaxpr_as_fun
-from saem.core.jaxpr import Eqn as JaxprEqn
 from saem.core.provenance import DebugInfo
 from saem.core.trace import concrete_or_error
 from saem.effects.tokens import AbstractToken, Token
@@ -24,6 +23,7 @@ from saem.extend.core import primitives
 from saem.extend.core.calls import CallPrimitive, TraceTag, call_impl
 from saem.extend.readers import (
     Effects,
+    JaxprEqn,
     array_types,
     find_top_trace,
     gensym,
