@@ -9,6 +9,8 @@ Read after: ``test_checkify_nested.py``.
 
 from __future__ import annotations
 
+import traceback
+
 import checking
 import numpy as np
 import pytest
@@ -262,3 +264,16 @@ def test_errors_are_values_that_transformations_carry():
     doubled = jax.tree.map(lambda x: jnp.concatenate([x, x]), errs)
     assert doubled.get() == ("at mapped index 1: ln -1.0 (`check` failed)\n"
                              "at mapped index 3: ln -1.0 (`check` failed)")
+
+
+def test_an_error_knows_where_it_was():
+    def f(x):
+        return jnp.log(x)
+
+    line = f.__code__.co_firstlineno + 1
+    for fun, x in ((f, -1.0), (jax.vmap(f), jnp.array([1.0, -1.0]))):
+        error = checkify.checkify(fun, errors=checkify.float_checks)(x)[0].get_exception()
+        (found,) = traceback.extract_tb(error.traceback_info.as_python_traceback())
+        assert (found.filename, found.lineno) == (__file__, line) and error.where.line == line
+    assert NaNError("a").where is None
+    assert NaNError("a").traceback_info.as_python_traceback() is None

@@ -269,6 +269,33 @@ def test_private_names_for_tracing_by_libraries(jax_oracle):
     assert dropped_in(f"{INTERPRETERS}\nprint(result)") == expected
 
 
+READ = """
+import traceback
+import jax.numpy as jnp
+from jax._src import literals, traceback_util
+
+numbers = [literals.TypedInt(5, dtype=jnp.dtype("int32")),
+           literals.TypedFloat(2.5, jnp.dtype("float16")),
+           literals.TypedComplex(1j, jnp.dtype("complex64"))]
+result = [[repr(n), str(n.dtype), str(n + n)] for n in numbers]
+
+def fails(x):
+    return jnp.add(x, "a")
+
+try:
+    fails(1.)
+except TypeError as error:
+    shown = traceback_util.filter_traceback(error.__traceback__)
+    result += ["fails" in [frame.name for frame in traceback.extract_tb(shown)]]
+result = str([*result, traceback_util.filter_traceback(None)])
+"""
+
+
+def test_private_names_for_libraries_that_print_programs(jax_oracle):
+    expected = jax_oracle.run(READ).value
+    assert dropped_in(f"{READ}\nprint(result)") == expected
+
+
 INDEXED = """
 import jax.numpy as jnp
 from jax._src.lax import linalg

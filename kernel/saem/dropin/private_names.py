@@ -135,6 +135,8 @@ TABLE = (
     PrivateName("state.types", "AbstractRef", "saem.core.refs:AbstractRef", "flax.nnx 0.12"),
     PrivateName("traceback_util", "_exclude_paths", "saem.core.source:_excluded", "flax 0.12"),
     PrivateName("traceback_util", "api_boundary", f"{_STAND_INS}:api_boundary", "flax 0.12"),
+    PrivateName("traceback_util", "filter_traceback", f"{_STAND_INS}:filter_traceback",
+                "brainstate 0.5 (debug_nan)"),
     PrivateName("traceback_util", "include_frame", f"{_STAND_INS}:include_frame",
                 "equinox 0.13"),
     PrivateName("traceback_util", "register_exclusion", "saem.core.source:exclude",

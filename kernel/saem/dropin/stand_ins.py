@@ -14,7 +14,7 @@ import functools
 import inspect
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from itertools import chain
-from types import FrameType
+from types import FrameType, TracebackType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -246,15 +246,63 @@ def canonicalize_sharding(sharding: NamedSharding | PartitionSpec | None, api_na
 
 class TypedInt(int):
     """A whole number that knows its dtype.  Saem's literals are plain numbers, none is of this
-    class: a library says what becomes of such a number should it meet one."""
+    class: a library makes such numbers, and says what becomes of one should it meet it."""
+
+    dtype: np.dtype
+
+    def __new__(cls, value: int, dtype: np.dtype) -> TypedInt:
+        return _typed(int.__new__(cls, value), dtype)
+
+    def __repr__(self) -> str:
+        return f"TypedInt({int(self)}, dtype={self.dtype})"
+
+    __str__ = __repr__
 
 
 class TypedFloat(float):
     """A float that knows its dtype, like ``TypedInt``."""
 
+    dtype: np.dtype
+
+    def __new__(cls, value: float, dtype: np.dtype) -> TypedFloat:
+        return _typed(float.__new__(cls, value), dtype)
+
+    def __repr__(self) -> str:
+        return f"TypedFloat({float(self)}, dtype={self.dtype})"
+
+    __str__ = __repr__
+
 
 class TypedComplex(complex):
     """A complex number that knows its dtype, like ``TypedInt``."""
+
+    dtype: np.dtype
+
+    def __new__(cls, value: complex, dtype: np.dtype) -> TypedComplex:
+        return _typed(complex.__new__(cls, value), dtype)
+
+    def __repr__(self) -> str:
+        return f"TypedComplex({complex(self)}, dtype={self.dtype})"
+
+    __str__ = __repr__
+
+
+def _typed(number: Any, dtype: np.dtype) -> Any:
+    number.dtype = dtype
+    return number
+
+
+def filter_traceback(traceback: TracebackType | None) -> TracebackType | None:
+    """Return ``traceback`` with the frames of the user alone."""
+    frames = []
+    while traceback is not None:
+        if include_frame(traceback.tb_frame):
+            frames.append(traceback)
+        traceback = traceback.tb_next
+    found = None
+    for each in reversed(frames):
+        found = TracebackType(found, each.tb_frame, each.tb_lasti, each.tb_lineno)
+    return found
 
 
 def full_lower(x: Any) -> Any:

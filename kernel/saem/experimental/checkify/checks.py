@@ -25,6 +25,7 @@ from saem.core.avals import ShapedArray, aval_of
 from saem.core.effects import Effect
 from saem.core.jaxpr import ClosedJaxpr
 from saem.core.primitive import Primitive, absent, primitive
+from saem.core.provenance import Traceback
 from saem.core.trace import Tracer, bind, concrete_or_none, is_concrete, state
 from saem.ops import sharding_rules, sum_rules
 from saem.ops.arithmetic import add
@@ -40,11 +41,21 @@ from saem.transform.vmap import match_dim
 
 
 class JaxException(Exception):
-    """What a failed check would have raised, had it been Python; ``where`` is its place."""
+    """What a failed check would have raised, had it been Python, at the place ``where``."""
 
-    def __init__(self, message: str, where: Any = None):
+    def __init__(self, message: str, source: source.Source | None = None):
         super().__init__(message)
-        self.where = where
+        self.source = source
+
+    @property
+    def where(self) -> source.Position | None:
+        """The place in the user's code, None if it is not known."""
+        return source.position(self.source)
+
+    @property
+    def traceback_info(self) -> Traceback:
+        """That place as JAX's errors have it."""
+        return Traceback(self.source)
 
     @staticmethod
     def sentence(about: Any, payload: Sequence[Any]) -> str:
@@ -95,7 +106,7 @@ class BatchedError(JaxException):
         self.failures = failures
         super().__init__("\n".join(f"at mapped index {', '.join(map(str, index))}: {failure}"
                                    for index, failure in failures.items()),
-                         next(iter(failures.values())).where)
+                         next(iter(failures.values())).source)
 
 
 class JaxRuntimeError(ValueError):
@@ -119,7 +130,7 @@ class Site(NamedTuple):
     asked: bool
 
     def exception(self, payload: Sequence[Any]) -> JaxException:
-        return self.error(self.error.sentence(self.about, payload), source.position(self.source))
+        return self.error(self.error.sentence(self.about, payload), self.source)
 
 
 class Slot(NamedTuple):
