@@ -15,8 +15,7 @@ import re
 from collections.abc import Callable, Collection
 from typing import Any
 
-from saem.core import errors, tree
-from saem.core.avals import aval_of
+from saem.core import errors
 from saem.core.frames import boundary
 from saem.numpy.creation import asarray
 from saem.numpy.promote import broadcast_shapes, refuse_rank_promotion
@@ -159,22 +158,28 @@ def _checked(call: Callable, outs: CoreDims, sizes: dict[str, int],
                 errors.ArgumentTypeError, "vectorize.C7",
                 f"output must be a tuple when multiple outputs are expected, got: {result!r}",
                 advice="Return one result for each part after the arrow.")
-        parts = list(result) if len(outs) > 1 else [result]
-        if len(parts) != len(outs) or len(tree.leaves(result)) != len(outs):
+        parts = result if isinstance(result, tuple) else (result,)
+        if len(parts) != len(outs):
             raise errors.explained(
                 errors.ArgumentTypeError, "vectorize.C5",
-                f"wrong number of output arguments: expected {len(outs)}, got "
-                f"{len(tree.leaves(result))} {which}",
+                f"wrong number of output arguments: expected {len(outs)}, got {len(parts)} {which}",
                 advice="Return one result for each part after the arrow.")
         known = dict(sizes)
         for part, core in zip(parts, outs):
-            have = aval_of(part).shape
+            have = _shape_of(part)
             if len(have) != len(core):
                 raise errors.explained(
                     errors.ArgumentError, "vectorize.C6",
                     f"output shape {have} does not match core dimensions {core} {which}",
                     advice="The function returns other axes than its signature has.")
             _record(known, core, have, which)
-        return tuple(parts) if isinstance(result, (tuple, list)) else result
+        return result
 
     return checked
+
+
+def _shape_of(result: Any) -> tuple[int, ...]:
+    """Return the shape that a result says it has, or a list of such results has."""
+    if isinstance(result, (list, tuple)) and not hasattr(result, "shape"):
+        return (len(result), *(_shape_of(result[0]) if result else ()))
+    return tuple(getattr(result, "shape", ()))
