@@ -296,6 +296,49 @@ def test_private_names_for_libraries_that_print_programs(jax_oracle):
     assert dropped_in(f"{READ}\nprint(result)") == expected
 
 
+VECTORIZED = """
+import jax.numpy as jnp
+from jax._src import config
+from jax._src.numpy import vectorize as v
+from jax._src.numpy.index_tricks import CClass, RClass
+
+def refused(call, *args):
+    try:
+        call(*args)
+    except (TypeError, ValueError):
+        return True
+    return False
+
+class Rows(RClass):
+    def __getitem__(self, key):
+        return super().__getitem__(key) * 2
+
+class Columns(CClass):
+    def __getitem__(self, key):
+        return super().__getitem__(key) * 2
+
+x = jnp.ones((2, 3, 4))
+result = [v._parse_gufunc_signature("(n,m),(m)->(n),()"),
+          v._parse_input_dimensions((x, jnp.ones((5, 1, 4))), [("n", "m"), ("m",)]),
+          Rows()[1:4, 0], Columns()[jnp.arange(2), jnp.arange(2)],
+          config.numpy_rank_promotion.value]
+held, args, kwargs = v._apply_excluded(lambda a, b, c=0, d=0: (a, b, c, d), {1, "d"}, (1, 2, 3),
+                                       {"d": 4})
+result += [list(args), dict(kwargs), held(*args), held(7, 8)]
+checked = v._check_output_dims(lambda x: (x, x.sum()), {"n": 3}, [("n",), ()], "here")
+result += [checked(jnp.ones(3)), refused(checked, jnp.ones(2)),
+           refused(v._parse_input_dimensions, (x,), [("n",), ()]),
+           refused(v._parse_input_dimensions, (x, jnp.ones(5)), [("n",), ("n",)])]
+result = str(result)
+"""
+
+
+def test_private_names_for_functions_that_are_vectorized(jax_oracle):
+    """As quaxed and galax use them."""
+    expected = jax_oracle.run(VECTORIZED).value
+    assert dropped_in(f"{VECTORIZED}\nprint(result)") == expected
+
+
 INDEXED = """
 import jax.numpy as jnp
 from jax._src.lax import linalg

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from itertools import chain
 from types import FrameType, TracebackType
 from typing import Any, TypeVar
@@ -28,7 +28,9 @@ from saem.core.trace import eval_trace, is_tracer, state
 from saem.derivatives.stop_gradient import StopGradient
 from saem.numpy import promote
 from saem.numpy.axes import as_array
-from saem.numpy.promote import convert_value, join_types
+from saem.numpy.functional import checked_results, leading_axes
+from saem.numpy.index_tricks import Joined
+from saem.numpy.promote import broadcast_shapes, convert_value, join_types
 from saem.ops.shape import canonical_axis, iota
 from saem.placement import devices
 from saem.placement.meshes import get_abstract_mesh
@@ -242,6 +244,57 @@ def canonicalize_sharding(sharding: NamedSharding | PartitionSpec | None, api_na
                              f"are of type Auto or Manual. Got PartitionSpec: {spec} with axis "
                              f"name: {axis}")
     return found
+
+
+class RClass(Joined):
+    """The class of ``numpy.r_``."""
+
+    def __init__(self) -> None:
+        super().__init__("r_", 0, 1, -1)
+
+
+class CClass(Joined):
+    """The class of ``numpy.c_``."""
+
+    def __init__(self) -> None:
+        super().__init__("c_", -1, 2, 0)
+
+
+def parse_input_dimensions(args: Sequence[Any], input_core_dims: Sequence[tuple[str, ...]],
+                           error_context: str = "") -> tuple[tuple[int, ...], dict[str, int]]:
+    """Return the shape to which the leading axes broadcast, and the sizes of the core dimensions.
+
+    Raises: TypeError for another number of arguments; ValueError for shapes that do not fit.
+    """
+    if len(args) != len(input_core_dims):
+        raise TypeError(f"wrong number of positional arguments: expected {len(input_core_dims)}, "
+                        f"got {len(args)} {error_context}")
+    sizes: dict[str, int] = {}
+    leading = [leading_axes(x, core, sizes, error_context)
+               for x, core in zip(args, input_core_dims)]
+    return broadcast_shapes(*leading), sizes
+
+
+def check_output_dims(func: Callable, dim_sizes: dict[str, int],
+                      expected_output_core_dims: list[tuple[str, ...]], error_context: str = ""
+                      ) -> Callable:
+    """Return ``func`` with its results held to the core dimensions expected of them."""
+    return checked_results(func, expected_output_core_dims, dim_sizes, error_context)
+
+
+def apply_excluded(func: Callable, excluded: Collection[int | str], args: Sequence[Any],
+                   kwargs: dict[str, Any]) -> tuple[Callable, Sequence[Any], dict[str, Any]]:
+    """Return a function of the arguments that are not ``excluded``, and these arguments."""
+    numbers = [i for i in range(len(args)) if i not in excluded]
+
+    def of_others(*others: Any, **named: Any) -> Any:
+        filled = list(args)
+        for i, x in zip(numbers, others):
+            filled[i] = x
+        return func(*filled, **{**kwargs, **named})
+
+    return (of_others, [args[i] for i in numbers],
+            {name: x for name, x in kwargs.items() if name not in excluded})
 
 
 class TypedInt(int):

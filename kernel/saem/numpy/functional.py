@@ -97,14 +97,14 @@ def _map(call: Callable, arrays: list[Any], ins: CoreDims, outs: CoreDims | None
          which: str, signature: str | None) -> Any:
     """Call a function of core dimensions once per place of the leading axes, broadcast together."""
     sizes: dict[str, int] = {}
-    leads = [_leading_axes(x, core, sizes, which) for x, core in zip(arrays, ins)]
+    leads = [leading_axes(x, core, sizes, which) for x, core in zip(arrays, ins)]
     joined = broadcast_shapes(*leads)
     shapes = [x.shape for x in arrays]
     if len({len(lead) for lead, whole in zip(leads, shapes) if whole}) > 1:
         refuse_rank_promotion(
             f"operands with shapes {shapes} require rank promotion for jnp.vectorize function with "
             f"signature {signature}.")
-    mapped = call if outs is None else _checked(call, outs, sizes, which)
+    mapped = call if outs is None else checked_results(call, outs, sizes, which)
     # An argument that lacks an axis, or has size 1 there while others have more, is shared.
     mapped_axes = []
     squeezed = []
@@ -119,7 +119,7 @@ def _map(call: Callable, arrays: list[Any], ins: CoreDims, outs: CoreDims | None
     return mapped(*squeezed)
 
 
-def _leading_axes(x: Any, core: tuple[str, ...], sizes: dict[str, int], which: str
+def leading_axes(x: Any, core: tuple[str, ...], sizes: dict[str, int], which: str
                   ) -> tuple[int, ...]:
     """Return the shape before the core dimensions of ``x``, noting the sizes of those."""
     if x.ndim < len(core):
@@ -147,7 +147,7 @@ def _record(sizes: dict[str, int], core: tuple[str, ...], shape_part: tuple[int,
                 advice="Axes of one name have one size.")
 
 
-def _checked(call: Callable, outs: CoreDims, sizes: dict[str, int],
+def checked_results(call: Callable, outs: CoreDims, sizes: dict[str, int],
              which: str) -> Callable:
     """Return ``call`` with its results held to the signature."""
 

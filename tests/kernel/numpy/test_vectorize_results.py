@@ -43,7 +43,7 @@ def returned(results, signature, x):
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("results, signature", [
+@pytest.mark.parametrize(("results", "signature"), [
     ("a state", "()->(k)"), ("a number", "()->()"), ("a tuple of one", "()->()"),
     ("a list", "()->(k)"), ("a dict", "()->(),()"), ("nothing", "()->(),()"),
     ("two states", "()->(k),(k,l)")])
@@ -56,7 +56,7 @@ def test_results_of_all_kinds(jax_oracle, results, signature):
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("results, signature, sentence", [
+@pytest.mark.parametrize(("results", "signature", "sentence"), [
     ("two numbers", "()->(k)", "wrong number of output arguments: expected 1, got 2"),
     ("three numbers", "()->(),()", "wrong number of output arguments: expected 2, got 3"),
     ("a list of two", "()->(),()", "output must be a tuple when multiple outputs are expected"),
