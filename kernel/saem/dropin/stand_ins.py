@@ -297,52 +297,34 @@ def apply_excluded(func: Callable, excluded: Collection[int | str], args: Sequen
             {name: x for name, x in kwargs.items() if name not in excluded})
 
 
-class TypedInt(int):
-    """A whole number that knows its dtype.  Saem's literals are plain numbers, none is of this
-    class: a library makes such numbers, and says what becomes of one should it meet it."""
+class _Typed:
+    """A Python number that knows its dtype.
+
+    Saem's literals are plain numbers, none is of such a class: a library makes these numbers, and
+    says what becomes of one should it meet it.
+    """
 
     dtype: np.dtype
 
-    def __new__(cls, value: int, dtype: np.dtype) -> TypedInt:
-        return _typed(int.__new__(cls, value), dtype)
+    def __new__(cls, value: Any, dtype: np.dtype) -> Any:
+        number = super().__new__(cls, value)  # type: ignore[call-arg]
+        number.dtype = dtype
+        return number
 
     def __repr__(self) -> str:
-        return f"TypedInt({int(self)}, dtype={self.dtype})"
-
-    __str__ = __repr__
+        return f"{type(self).__name__}({super().__repr__()}, dtype={self.dtype})"
 
 
-class TypedFloat(float):
-    """A float that knows its dtype, like ``TypedInt``."""
-
-    dtype: np.dtype
-
-    def __new__(cls, value: float, dtype: np.dtype) -> TypedFloat:
-        return _typed(float.__new__(cls, value), dtype)
-
-    def __repr__(self) -> str:
-        return f"TypedFloat({float(self)}, dtype={self.dtype})"
-
-    __str__ = __repr__
+class TypedInt(_Typed, int):
+    """A whole number that knows its dtype."""
 
 
-class TypedComplex(complex):
-    """A complex number that knows its dtype, like ``TypedInt``."""
-
-    dtype: np.dtype
-
-    def __new__(cls, value: complex, dtype: np.dtype) -> TypedComplex:
-        return _typed(complex.__new__(cls, value), dtype)
-
-    def __repr__(self) -> str:
-        return f"TypedComplex({complex(self)}, dtype={self.dtype})"
-
-    __str__ = __repr__
+class TypedFloat(_Typed, float):
+    """A float that knows its dtype."""
 
 
-def _typed(number: Any, dtype: np.dtype) -> Any:
-    number.dtype = dtype
-    return number
+class TypedComplex(_Typed, complex):
+    """A complex number that knows its dtype."""
 
 
 def filter_traceback(traceback: TracebackType | None) -> TracebackType | None:
