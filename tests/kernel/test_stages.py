@@ -7,6 +7,7 @@ Invariant: expected answers and sentences are JAX's.
 from __future__ import annotations
 
 import functools
+import re
 
 import numpy as np
 import pytest
@@ -188,6 +189,35 @@ def texts(case):
     "three of one name"])
 def test_a_lowered_program_is_written_as_jax_writes_it(jax_oracle, case):
     same(jax_oracle, texts, case=case)
+
+
+class Layer:
+    def __call__(self, x, *, scale=1., **more):
+        return x * scale + sum(more.values())
+
+
+def named_inputs():
+    """What the text with places calls the inputs of functions with keywords of all kinds."""
+    def positional(x, /, y=0., *rest, **x_and_more):
+        return x + y + sum(rest) + sum(x_and_more.values())
+
+    def without(x, *, z):
+        return x + z
+
+    calls = [(positional, (1., 2., 3.), {"k": 5.}), (positional, (1.,), {"rest": 1.}),
+             (without, (1.,), {"z": 2.}), (Layer(), (1.,), {"scale": 2., "a": 3., "b": 4.}),
+             (functools.partial(positional, 1.), (2.,), {"k": 3.}),
+             (functools.partial(without, z=1.), (2.,), {}),
+             (Layer().__call__, (1.,), {"b": 2.})]
+    heads = [line for fun, args, kwargs in calls
+             for line in jax.jit(fun).lower(*args, **kwargs).as_text(debug_info=True).splitlines()
+             if "@main" in line]
+    return [re.findall(r'loc\("([^"]*)"\)', head) for head in heads]
+
+
+@pytest.mark.oracle
+def test_inputs_are_called_as_jax_calls_them(jax_oracle):
+    same(jax_oracle, named_inputs)
 
 
 def test_what_else_main_takes_has_no_name():

@@ -184,19 +184,22 @@ class Parameters:
         return f"{self.rest}[{number - len(self.names)}]"
 
     def keyword_name(self, word: str) -> str:
-        """Return what the function calls the argument passed as ``word``: ``word``, or
-        ``rest['word']``."""
+        """Return what the function has the argument ``word`` as: ``word``, or ``rest['word']``."""
         if is_plain(self.fun):
             code = self.fun.__code__
             count = code.co_argcount + code.co_kwonlyargcount
-            if not code.co_flags & inspect.CO_VARKEYWORDS or word in code.co_varnames[:count]:
+            if not code.co_flags & inspect.CO_VARKEYWORDS or (
+                    word in code.co_varnames[code.co_posonlyargcount:count]):
                 return word
             rest = code.co_varnames[count + bool(code.co_flags & inspect.CO_VARARGS)]
-        elif self.signature is None or word in self.signature.parameters:
+        elif self.signature is None:
             return word
         else:
-            rest = next((p.name for p in self.signature.parameters.values()
-                         if p.kind is p.VAR_KEYWORD), "kwargs")
+            parameters = self.signature.parameters
+            known = parameters.get(word)
+            if known is not None and known.kind not in (known.POSITIONAL_ONLY, known.VAR_KEYWORD):
+                return word
+            rest = next((p.name for p in parameters.values() if p.kind is p.VAR_KEYWORD), "kwargs")
         return f"{rest}[{word!r}]"
 
     def names_of_arrays(self, count: int, kwargs: Iterable[str]) -> list[tuple[str, str]]:
