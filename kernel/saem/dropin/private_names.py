@@ -111,6 +111,8 @@ TABLE = (
                 "saem.interpreters.partial_eval:dce_jaxpr", "asdex 0.5"),
     PrivateName("lax.control_flow", "scan", "saem.lax:scan", "pytensor 2.38 (link.jax)"),
     PrivateName("lax", "linalg", "saem.lax:linalg", "unxt 1.11"),
+    PrivateName("lib.xla_client", "XlaRuntimeError", "saem._jaxlib:JaxRuntimeError",
+                "dynamiqs 0.3"),
     PrivateName("literals", "TypedComplex", f"{_STAND_INS}:TypedComplex", "quax 0.4"),
     PrivateName("literals", "TypedFloat", f"{_STAND_INS}:TypedFloat", "quax 0.4"),
     PrivateName("literals", "TypedInt", f"{_STAND_INS}:TypedInt", "quax 0.4"),

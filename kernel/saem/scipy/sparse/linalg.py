@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from saem import lax, tree
 from saem import numpy as jnp
 from saem.core import errors
+from saem.core.avals import is_array_like
 from saem.core.dtypes import finfo
 from saem.derivatives.closure_conversion import linear_transpose
 from saem.flatten_util import ravel_pytree
@@ -205,19 +206,24 @@ def _identity(x: Any) -> Any:
 
 
 def _operator(A: Any) -> Callable:
-    """Return A as a function.  Raises: ShapeError unless a matrix is square; TypeError."""
+    """Return as a function what is one, a matrix, or whatever has a shape and multiplies by ``@``.
+
+    Raises: ShapeError unless its shape is square; TypeError for anything else.
+    """
     if callable(A):
         return A
-    if hasattr(A, "shape") and hasattr(A, "ndim"):
-        if A.ndim != 2 or A.shape[0] != A.shape[1]:
-            raise errors.explained(
-                errors.ShapeError, "cg.C1",
-                f"linear operator must be a square matrix, but has shape: {tuple(A.shape)}",
-                advice="It maps vectors to vectors of the same shape.")
+    if not (hasattr(A, "shape") and hasattr(A, "__matmul__")):
+        raise errors.explained(errors.ArgumentTypeError, "cg.C2",
+                               f"linear operator must be either a function or ndarray: {A}",
+                               advice="Pass the function x -> A x.")
+    if len(A.shape) != 2 or A.shape[0] != A.shape[1]:
+        raise errors.explained(
+            errors.ShapeError, "cg.C1",
+            f"linear operator must be a square matrix, but has shape: {tuple(A.shape)}",
+            advice="It maps vectors to vectors of the same shape.")
+    if is_array_like(A):
         return lambda x: jnp.matmul(A, x, precision=lax.Precision.HIGHEST)
-    raise errors.explained(errors.ArgumentTypeError, "cg.C2",
-                           f"linear operator must be either a function or ndarray: {A}",
-                           advice="Pass the function x -> A x.")
+    return lambda x: A @ x
 
 
 def _operands(A: Any, b: Any, x0: Any, M: Any) -> tuple:
@@ -273,7 +279,8 @@ def cg(A: Any, b: Any, x0: Any = None, *, tol: float = 1e-5, atol: float = 0.0,
        maxiter: int | None = None, M: Any = None) -> tuple[Any, None]:
     """Solve A x = b for symmetric (or Hermitian) positive A by conjugate gradients.
 
-    A: a function of a pytree like ``b``, or a matrix.  x0: where to start, 0 if None.
+    A: a function of a pytree like ``b``, or a matrix, which may be sparse.  x0: where to start, 0
+    if None.
     tol, atol: stop when |b - A x| ≤ max(tol |b|, atol).  maxiter: 10 times the size of b if None.
     M: an approximate inverse of A.
     Returns: the solution, and None.  Raises: ValueError for shapes that do not fit.
