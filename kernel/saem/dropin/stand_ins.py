@@ -28,7 +28,7 @@ from saem.core.trace import eval_trace, is_tracer, state
 from saem.derivatives.stop_gradient import StopGradient
 from saem.numpy import promote
 from saem.numpy.axes import as_array
-from saem.numpy.functional import checked_results, leading_axes
+from saem.numpy.functional import checked_results, leading_axes, others_as_given
 from saem.numpy.index_tricks import Joined
 from saem.numpy.promote import broadcast_shapes, convert_value, join_types
 from saem.ops.shape import canonical_axis, iota
@@ -288,10 +288,7 @@ def apply_excluded(func: Callable, excluded: Collection[int | str], args: Sequen
     numbers = [i for i in range(len(args)) if i not in excluded]
 
     def of_others(*others: Any, **named: Any) -> Any:
-        filled = list(args)
-        for i, x in zip(numbers, others):
-            filled[i] = x
-        return func(*filled, **{**kwargs, **named})
+        return others_as_given(func, args, kwargs, numbers, list(named))(*others, *named.values())
 
     return (of_others, [args[i] for i in numbers],
             {name: x for name, x in kwargs.items() if name not in excluded})

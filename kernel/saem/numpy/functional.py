@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from saem.core import errors
@@ -67,30 +67,35 @@ def vectorize(pyfunc: Callable, *, excluded: Collection[int | str] = frozenset()
     @boundary
     def vectorized(*args: Any, **kwargs: Any) -> Any:
         cores = None if signature is None else parse_signature(signature)
-        mapped_names = sorted(k for k in kwargs if k not in excluded)
+        names = sorted(k for k in kwargs if k not in excluded)
         numbers = [i for i, x in enumerate(args) if i not in excluded and x is not None]
-        dynamic = [args[i] for i in numbers] + [kwargs[k] for k in mapped_names]
-
-        def call(*values: Any) -> Any:
-            filled, named = list(args), dict(kwargs)
-            for i, value in zip(numbers, values):
-                filled[i] = value
-            named.update(zip(mapped_names, values[len(numbers):]))
-            return pyfunc(*filled, **named)
-
-        arrays = [asarray(x) for x in dynamic]
-        ins = [()] * len(arrays)
+        arrays = [asarray(x) for x in [*(args[i] for i in numbers), *(kwargs[k] for k in names)]]
+        ins, outs = [()] * len(arrays), None
         if cores is not None:  # an argument that is None keeps its place in the signature
             missing = [i for i, x in enumerate(args) if x is None and i not in excluded]
-            ins = [core for i, core in enumerate(cores[0]) if i not in missing]
+            ins, outs = [core for i, core in enumerate(cores[0]) if i not in missing], cores[1]
         if len(ins) != len(arrays):
             raise errors.explained(
                 errors.ArgumentTypeError, "vectorize.C2",
                 f"wrong number of positional arguments: expected {len(ins)}, got {len(arrays)} "
                 f"{which}", advice="An argument fits each part before the arrow.")
-        return _map(call, arrays, ins, None if cores is None else cores[1], which, signature)
+        return _map(others_as_given(pyfunc, args, kwargs, numbers, names), arrays, ins, outs, which,
+                    signature)
 
     return vectorized
+
+
+def others_as_given(fun: Callable, args: Sequence[Any], kwargs: dict[str, Any],
+                    numbers: Sequence[int], names: Sequence[str]) -> Callable:
+    """Return ``fun`` as a function of the arguments of these numbers, then of those names."""
+
+    def call(*values: Any) -> Any:
+        filled = list(args)
+        for i, value in zip(numbers, values):
+            filled[i] = value
+        return fun(*filled, **{**kwargs, **dict(zip(names, values[len(numbers):]))})
+
+    return call
 
 
 def _map(call: Callable, arrays: list[Any], ins: CoreDims, outs: CoreDims | None,
@@ -120,7 +125,7 @@ def _map(call: Callable, arrays: list[Any], ins: CoreDims, outs: CoreDims | None
 
 
 def leading_axes(x: Any, core: tuple[str, ...], sizes: dict[str, int], which: str
-                  ) -> tuple[int, ...]:
+                 ) -> tuple[int, ...]:
     """Return the shape before the core dimensions of ``x``, noting the sizes of those."""
     if x.ndim < len(core):
         raise errors.explained(
@@ -147,8 +152,8 @@ def _record(sizes: dict[str, int], core: tuple[str, ...], shape_part: tuple[int,
                 advice="Axes of one name have one size.")
 
 
-def checked_results(call: Callable, outs: CoreDims, sizes: dict[str, int],
-             which: str) -> Callable:
+def checked_results(call: Callable, outs: CoreDims, sizes: dict[str, int], which: str
+                    ) -> Callable:
     """Return ``call`` with its results held to the signature."""
 
     def checked(*values: Any) -> Any:
