@@ -194,6 +194,70 @@ def test_dlpack_shares_both_ways():
     assert x.__dlpack_device__() == (1, 0)
 
 
+def aligned(dtype="float32", offset=0, count=64):
+    """NumPy's numbers in memory that begins ``offset`` bytes after a multiple of 64."""
+    size = count * np.dtype(dtype).itemsize
+    memory = np.zeros(size + 128, np.uint8)
+    start = -memory.ctypes.data % 64 + offset
+    numbers = memory[start:start + size].view(dtype)
+    numbers[...] = np.arange(count)
+    return numbers
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8", "uint16", "bool", "complex64", "float16"])
+def test_memory_of_other_libraries_is_shared(dtype):
+    theirs = aligned(dtype)
+    x = jnp.from_dlpack(theirs)
+    assert x.unsafe_buffer_pointer() == theirs.ctypes.data and x.dtype == theirs.dtype
+    before = np.asarray(x + x)
+    np.testing.assert_array_equal(before, theirs + theirs)
+    copied = jnp.from_dlpack(theirs, copy=True)
+    theirs[0] = 1
+    assert x[0] == 1 and copied[0] == 0
+    there = jnp.from_dlpack(aligned(dtype).reshape(4, 16).T, copy=False)
+    np.testing.assert_array_equal(jax.jit(lambda x: x + x)(there), before.reshape(4, 16).T)
+
+
+@pytest.mark.parametrize("theirs", [
+    aligned(offset=4), aligned()[::2], aligned()[::-1], aligned().reshape(8, 8)[:, :4],
+    np.broadcast_to(aligned(count=1), (3, 1, 2)), np.frombuffer(bytes(range(64)), np.uint8)],
+    ids=["not aligned", "gaps", "backwards", "part", "broadcast", "only read"])
+def test_what_no_array_can_share_is_copied(theirs):
+    np.testing.assert_array_equal(jnp.from_dlpack(theirs), theirs)
+    np.testing.assert_array_equal(jnp.from_dlpack(theirs, copy=True), theirs)
+    with pytest.raises(ValueError, match="Set copy=True or copy=None"):
+        jnp.from_dlpack(theirs, copy=False)
+
+
+def test_capsules_of_what_cannot_be_shared_in_part():
+    for theirs in (aligned()[:0], aligned(count=1).reshape(()), aligned().reshape(1, 64, 1)):
+        np.testing.assert_array_equal(jnp.from_dlpack(theirs, copy=False), theirs)
+    with jax.enable_x64(False):
+        narrowed = jnp.from_dlpack(aligned("int64"))
+    assert narrowed.dtype == np.int32 and narrowed.tolist() == list(range(64))
+
+
+class Theirs:
+    """An array of a library that has numbers that NumPy has not."""
+
+    def __init__(self, x):
+        self.x = x
+
+    def __dlpack__(self, **kw):
+        return self.x.__dlpack__(**kw)
+
+    def __dlpack_device__(self):
+        return self.x.__dlpack_device__()
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float8_e4m3fn"])
+def test_numbers_that_numpy_has_not_are_shared(dtype):
+    theirs = jnp.arange(8).astype(dtype)
+    x = jnp.from_dlpack(Theirs(theirs), copy=False)
+    assert x.dtype == theirs.dtype and x.tolist() == list(range(8))
+    assert x.unsafe_buffer_pointer() == theirs.unsafe_buffer_pointer()
+
+
 def test_a_deleted_array_says_so():
     x = jax.device_put(np.arange(3))
     x.delete()

@@ -488,6 +488,14 @@ def test_modules_that_are_imported_and_not_used():
                 assert f"Instead: {row.instead}" in str(error)
             else:
                 raise AssertionError(module)
+            for name in row.taken:
+                for use in (lambda: getattr(module, name)(), lambda: getattr(module, name).part):
+                    try:
+                        use()
+                    except AttributeError as error:
+                        assert f"Instead: {row.instead}" in str(error)
+                    else:
+                        raise AssertionError(name)
         try:
             from jax.experimental.pallas import tpu
         except ImportError as error:

@@ -26,7 +26,7 @@ from saem.compile.dispatch import (
     spread_like,
 )
 from saem.core import dtypes, source
-from saem.core.avals import ShapedArray, aval_of
+from saem.core.avals import Seen, ShapedArray, aval_of
 from saem.core.conversions import immutable
 from saem.core.events import Transfer, bus
 from saem.core.lazy import later
@@ -186,19 +186,35 @@ def capsule(x: Any, *, stream: Any = None, max_version: Any = None, dl_device: A
     return _jaxlib.buffer_to_dlpack_managed_tensor(x, stream)
 
 
-def of_dlpack(x: Any) -> Any:
-    """Return the array that shares the memory of ``x`` on a GPU, None if ``x`` is on none.
+def of_dlpack(x: Any, copy: bool | None) -> Any:
+    """Return the array that shares the memory of ``x``, None if no array can.
 
-    Work on ``x`` that its own library has begun is waited for by the GPU.
+    None can share strides with gaps, and memory that may only be read: a capsule cannot say so.
+    On the CPU jaxlib copies what does not begin at a multiple of 64 bytes.  Work on ``x`` that its
+    own library has begun is waited for by the GPU.
+
+    Raises: ValueError if it was copied, and ``copy`` is False.
     """
     kind, number = x.__dlpack_device__()
-    if kind != _CUDA:
+    if kind not in (_CPU, _CUDA):
         return None
     device = _of_dlpack(kind, number)
-    stream = device.get_stream_for_external_ready_events()
-    given = x.__dlpack__(stream=stream)
-    aval = dlpack.aval_in(given)
+    stream = device.get_stream_for_external_ready_events() if kind == _CUDA else None
+    try:
+        given = x.__dlpack__(stream=stream)
+    except BufferError:
+        return None
+    order = dlpack.order_in(given)
+    if order is None:
+        return None
+    if order != sorted(order):
+        Seen.storage = True
+    aval, address = dlpack.aval_in(given), dlpack.address_in(given)
     part = _jaxlib.dlpack_managed_tensor_to_buffer(given, device, stream)
+    if copy is False and aval.size and part.unsafe_buffer_pointer() != address:
+        raise ValueError("Specified input which requires a copy since the source data buffer is "
+                         "not aligned to 64 bytes.  However copy=False. Set copy=True or "
+                         "copy=None to perform the requested operation.")
     return _jaxlib.ArrayImpl(aval, single_device(device), [part], True, True)
 
 

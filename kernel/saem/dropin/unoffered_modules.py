@@ -5,8 +5,8 @@ such device the import works nevertheless, and so it does here for the modules o
 that then uses a name of theirs gets an error that explains why it is not there.
 
 Read before: ``dropin.finder``.
-Invariant: a module of the table has no public names; using one raises AttributeError with the
-reason (tests/kernel/test_dropin.py).
+Invariant: a module of the table offers nothing; asking it for a name raises AttributeError with the
+reason, and so does the use of a name that a library takes at its top (tests/kernel/test_dropin.py).
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from saem.experimental import PALLAS
 
 
 class UnofferedModule(NamedTuple):
-    """One row: ``jax.<name>`` can be imported and is empty."""
+    """One row: ``jax.<name>`` can be imported; ``taken`` are names that a library takes then."""
 
     name: str
     instead: str
     needed_by: str
+    taken: tuple[str, ...] = ()
 
 
 _SPLASH = ("experimental.pallas.ops", "experimental.pallas.ops.tpu",
@@ -32,7 +33,8 @@ _SPLASH = ("experimental.pallas.ops", "experimental.pallas.ops.tpu",
 
 TABLE = (
     UnofferedModule("experimental.pallas", PALLAS, "keras 3.15, jax-md 0.2"),
-    UnofferedModule("experimental.pallas.triton", PALLAS, "jax-md 0.2 (kernels for GPUs)"),
+    UnofferedModule("experimental.pallas.triton", PALLAS,
+                    "jax-md 0.2, cryojax 0.6 (kernels for GPUs)", ("CompilerParams",)),
     *(UnofferedModule(name, "call jax.nn.dot_product_attention", "keras 3.15 (attention on TPUs)")
       for name in _SPLASH),
 )
@@ -46,11 +48,28 @@ class EmptyModule(ModuleType):
     def __init__(self, fullname: str, row: UnofferedModule):
         super().__init__(fullname, f"Nothing of {fullname} is offered. Instead: {row.instead}.")
         self.__path__: list[str] = []
+        self._taken = row.taken
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}. {self.__doc__}")
+        error = f"module {self.__name__!r} has no attribute {name!r}. {self.__doc__}"
+        if name in self._taken:
+            return Unoffered(error)
+        raise AttributeError(error)
+
+
+class Unoffered:
+    """What a library takes at its top and needs on other devices only: any use raises ``error``."""
+
+    def __init__(self, error: str):
+        self._error = error
+
+    def __call__(self, *args: Any, **kw: Any) -> Any:
+        raise AttributeError(self._error)
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(self._error)
 
 
 def is_listed(fullname: str) -> bool:

@@ -405,7 +405,11 @@ def _impure(name: str) -> str:
 def from_dlpack(x: ArrayLike, /, *, device: Any = None, copy: bool | None = None) -> Array:
     """Return as an array what another library offers through ``__dlpack__``.
 
-    Raises: TypeError if ``x`` has no such method; BufferError if it lies on several devices.
+    The array shares the memory of ``x`` where it can: what is written into ``x`` later is seen in
+    the array.  ``copy=True`` copies always, ``copy=False`` never.
+
+    Raises: TypeError if ``x`` has no such method; BufferError if it lies on several devices;
+    ValueError if ``copy`` is False and the numbers must be copied.
 
     >>> jnp.from_dlpack(np.array([1, 2], dtype=np.int32))
     Array([1, 2], dtype=int32)
@@ -416,8 +420,11 @@ def from_dlpack(x: ArrayLike, /, *, device: Any = None, copy: bool | None = None
     if not hasattr(x, "__dlpack__"):
         raise TypeError("The array passed to from_dlpack must have __dlpack__ and "
                         f"__dlpack_device__ methods. Got a {type(x)}. Try: jnp.asarray(x)")
-    array = of_dlpack(x)
+    array = of_dlpack(x, copy)
     if array is None:
+        if copy is False:
+            raise ValueError("from_dlpack(copy=False) needs memory that may be written and whose "
+                             "numbers lie side by side. Set copy=True or copy=None.")
         array = asarray(np.from_dlpack(x))
     elif copy or dtypes.canonicalize(array.dtype) != array.dtype:
         array = copy_array(array).astype(dtypes.canonicalize(array.dtype))
