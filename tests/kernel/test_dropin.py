@@ -442,8 +442,58 @@ for mesh in (explicit, auto):
                                       NamedSharding(mesh.abstract_mesh, P(None, "x")))]
 """
 
+RULES = """
+import functools
+import jax
+import jax.numpy as jnp
+from jax._src import dispatch
+from jax._src.ad_util import p2tz
+from jax._src.interpreters import ad, batching, mlir
+from jax.extend.core import Primitive
+from jax.interpreters.mlir import lower_fun
 
-@pytest.mark.parametrize("program", [PARAMETERS, SHARDINGS], ids=["parameters", "shardings"])
+scale_p = Primitive("scale")
+scale_p.def_impl(functools.partial(dispatch.apply_primitive, scale_p))
+scale_p.def_abstract_eval(lambda x, y: x)
+seen = []
+
+def lower(ctx, x, y):
+    seen.append(ctx.module_context.platforms)
+    return lower_fun(lambda x, y: x * y, multiple_results=False)(ctx, x, y)
+
+def jvp(primals, tangents):
+    terms = [p2tz(primals[0])]
+    for at, t in enumerate(tangents):
+        if type(t) is not ad.Zero:
+            args = list(primals)
+            args[at] = t
+            terms.append(scale_p.bind(*args))
+    return scale_p.bind(*primals), functools.reduce(ad.add_tangents, terms)
+
+def transpose(ct, x, y):
+    assert ad.is_undefined_primal(x) != ad.is_undefined_primal(y)
+    return (scale_p.bind(ct, y), None) if ad.is_undefined_primal(x) else (None, scale_p.bind(x, ct))
+
+def batch(args, dims):
+    x, y = (jnp.broadcast_to(v, (3, *v.shape)) if d is None else batching.moveaxis(v, d, 0)
+            for v, d in zip(args, dims))
+    return scale_p.bind(x, y), 0
+
+mlir.register_lowering(scale_p, lower, platform="cpu")
+ad.primitive_jvps[scale_p] = jvp
+ad.primitive_transposes[scale_p] = transpose
+batching.primitive_batchers[scale_p] = batch
+xs = jnp.arange(6.0).reshape(2, 3)
+result = [x.tolist() for x in (
+    scale_p.bind(xs, xs), jax.jit(scale_p.bind)(xs, xs), *jax.jvp(scale_p.bind, (xs, xs), (xs, xs)),
+    jax.grad(lambda x: scale_p.bind(x, xs).sum())(xs),
+    jax.vmap(scale_p.bind, (1, None))(xs, xs[:, 0]))]
+result += [sorted(set(seen)), str(p2tz(2.0)), str(p2tz(xs)), str(p2tz(jnp.arange(3)))]
+"""
+
+
+@pytest.mark.parametrize("program", [PARAMETERS, SHARDINGS, RULES],
+                         ids=["parameters", "shardings", "rules"])
 def test_stand_ins_compute_what_their_originals_do(jax_oracle, program):
     expected = jax_oracle.run(program).value
     assert dropped_in(f"{program}\nprint(result)") == str(expected)

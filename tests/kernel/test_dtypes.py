@@ -294,6 +294,7 @@ def test_oracle_errors_are_classes_here(jax_oracle):
 
 def test_descriptions_of_dtypes_are_classes():
     assert isinstance(jnp.float32.dtype, jnp.dtype)
+    assert type(jnp.float32).__name__ == "_ScalarMeta"  # by which libraries know it
     assert isinstance(jnp.iinfo(jnp.int4), jnp.iinfo)
     assert jnp.finfo(jnp.ones(2)).bits == 32
     assert jnp.iinfo(jnp.int8).max == 127

@@ -165,7 +165,7 @@ class Zero:
         self.aval = aval
 
     def __repr__(self) -> str:
-        return f"Zero({self.aval.str_short()})"
+        return f"Zero({self.aval})"
 
 
 def _missing(handle: Handle, rule: str) -> Callable:

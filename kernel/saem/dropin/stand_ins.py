@@ -23,7 +23,7 @@ from saem.compile.arrays import rebuild
 from saem.core import axes, dtypes, source, tree
 from saem.core.arguments import as_tuple
 from saem.core.avals import aval_of
-from saem.core.handles import handle_of
+from saem.core.handles import Zero, handle_of
 from saem.core.trace import eval_trace, is_tracer, state
 from saem.derivatives.stop_gradient import StopGradient
 from saem.numpy import promote
@@ -212,6 +212,11 @@ def promote_dtypes_inexact(*args: Any) -> list[Any]:
 def dtype_of(x: Any) -> dtypes.DType:
     """Return the dtype that ``x`` has as an array."""
     return aval_of(x).dtype
+
+
+def p2tz(primal: Any) -> Zero:
+    """Return the tangent of ``primal`` that is zero."""
+    return Zero(aval_of(primal).to_tangent_aval())
 
 
 def supports_inf(dtype: DTypeLike) -> bool:

@@ -30,12 +30,16 @@ from saem.transform.staging import trace_flat
 
 
 class ModuleContext:
-    """The whole program, for a rule: what must live as long as it."""
+    """The whole program, for a rule: the kind of device it is for, and what must live with it.
 
-    __slots__ = ("kept",)
+    A program for several kinds is written once for each, so ``platforms`` has one name always.
+    """
 
-    def __init__(self, kept: list[Any]):
+    __slots__ = ("kept", "platforms")
+
+    def __init__(self, kept: list[Any], platform: str):
         self.kept = kept
+        self.platforms = (platform,)
 
     def add_keepalive(self, thing: Any) -> None:
         """Let ``thing`` live as long as the program."""
@@ -55,7 +59,8 @@ class LoweringRuleContext:
 
     @property
     def module_context(self) -> ModuleContext:
-        return ModuleContext(self.writer.module.keepalive)
+        module = self.writer.module
+        return ModuleContext(module.keepalive, module.platform)
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"lowering rules have no ctx.{name} here, only avals_in, avals_out, "

@@ -25,8 +25,8 @@ ABSTRACT = frozenset({
     np.floating, np.complexfloating, np.flexible, np.character})
 
 
-class ScalarType(type):
-    """The class of ``jnp.float32`` and its like."""
+class _ScalarMeta(type):
+    """The class of ``jnp.float32`` and its like; libraries know it by its name, which is JAX's."""
 
     dtype: np.dtype
 
@@ -49,7 +49,7 @@ class ScalarType(type):
 
 
 def _dtype_or_none(other: Any) -> np.dtype | None:
-    if isinstance(other, ScalarType):
+    if isinstance(other, _ScalarMeta):
         return other.dtype
     if isinstance(other, np.dtype):
         return other
@@ -58,10 +58,10 @@ def _dtype_or_none(other: Any) -> np.dtype | None:
     return None
 
 
-def scalar_type(name: str) -> ScalarType:
+def scalar_type(name: str) -> _ScalarMeta:
     """Return the class ``jnp.<name>``."""
     dtype = np.dtype(getattr(ml_dtypes, name, name))
-    return ScalarType(name, (), {
+    return _ScalarMeta(name, (), {
         "dtype": dtype, "__module__": "saem.numpy",
         "__doc__": f"The dtype {dtype.name}: ``jnp.{name}(1)`` makes an array of it."})
 
