@@ -135,9 +135,33 @@ def test_refuses_after_the_real_jax(pretended):
     assert "python -m saem run script.py" in done.stderr
 
 
+def test_the_environment_is_read_when_jax_is_imported():
+    assert dropped_in("""
+        import os
+        os.environ.update(JAX_ENABLE_X64="1", SAEM_NUM_CPU_DEVICES="3")
+        import saem
+        saem.config.update("jax_debug_nans", True)
+        saem.scipy.special
+        import jax, sys
+        os.environ["JAX_ENABLE_X64"] = "0"
+        import jax.numpy as jnp
+        assert sys.modules["jax.scipy.special"] is saem.scipy.special
+        print(jnp.ones(1).dtype, jax.device_count(), jax.config.jax_debug_nans)
+    """, JAX_ENABLE_X64="0") == "float64 3 True"
+    late = """
+        import os
+        import saem
+        saem.device_count()
+        os.environ["SAEM_NUM_CPU_DEVICES"] = "3"
+        import jax
+    """
+    done = python("-m", "saem", "run", "-c", textwrap.dedent(late))
+    assert done.returncode and "should be updated before backends are initialized" in done.stderr
+
+
 def test_a_missing_module_gives_its_reason():
     assert dropped_in("""
-        for name in ("jax.experimental.jax2tf", "jax.nonsense", "jax._src.mesh", "jax.jit.x"):
+        for name in ("jax.experimental.jax2tf", "jax.nonsense", "jax._src.mosaic", "jax.jit.x"):
             try:
                 __import__(name)
             except ModuleNotFoundError as error:
@@ -148,9 +172,9 @@ def test_a_missing_module_gives_its_reason():
         "'jax.experimental' has no attribute 'jax2tf'. Instead: write StableHLO with jax.export.",
         "No module named 'jax.nonsense': Saem does not offer it. module 'jax' has no attribute "
         "'nonsense'",
-        "Saem does not offer jax._src.mesh: private modules of JAX are no interface. The few names "
-        "that widely used libraries need are listed in saem.dropin.private_names; if a library "
-        "that you use needs this one, please report it.",
+        "Saem does not offer jax._src.mosaic: private modules of JAX are no interface. The few "
+        "names that widely used libraries need are listed in saem.dropin.private_names; if a "
+        "library that you use needs this one, please report it.",
         "No module named 'jax.jit': it is a function.",
     ]
 
@@ -491,9 +515,49 @@ result = [x.tolist() for x in (
 result += [sorted(set(seen)), str(p2tz(2.0)), str(p2tz(xs)), str(p2tz(jnp.arange(3)))]
 """
 
+CONTRACTIONS = """
+import jax
+import jax.numpy as jnp
+import numpy as np
+import opt_einsum
+from jax._src import config
+from jax._src.mesh import get_concrete_mesh
+from jax._src.numpy import einsum
+from jax._src.pretty_printer import text
+from jax._src.state.indexing import Slice
 
-@pytest.mark.parametrize("program", [PARAMETERS, SHARDINGS, RULES],
-                         ids=["parameters", "shardings", "rules"])
+x = jnp.arange(6.0).reshape(2, 3)
+asked = []
+
+def dot(*args, **options):
+    asked.append(args[2])
+    return jax.lax.dot_general(*args, **options)
+
+def contracted(subscripts, *operands):
+    operands, steps = opt_einsum.contract_path(subscripts, *operands, einsum_call=True,
+                                               use_blas=True, optimize="optimal")
+    steps = tuple((places, frozenset(gone), terms) for places, gone, terms, *_ in steps)
+    return einsum._einsum(operands, steps, None, None, dot, out_sharding=None).tolist()
+
+result = [contracted("ij,kj->ik", x, x), contracted("ij,jk,kl->il", x, x.T, x), str(asked)]
+
+switch = config.bool_state("of_a_library", False, "what it does", include_in_jit_key=True,
+                           include_in_trace_context=True)
+f = jax.jit(lambda x: x + 1 if switch.value else x)
+result.append([f(1), switch.value])
+with switch(True):
+    result.append([f(1), switch.value])
+result.append(f(1))
+
+result += [isinstance(jax.ds(1, 2), Slice), type(text("a")).__name__, get_concrete_mesh().empty]
+with jax.set_mesh(jax.make_mesh((1,), ("x",))):
+    result.append(str(get_concrete_mesh()))
+result = [str(r) for r in result]
+"""
+
+
+@pytest.mark.parametrize("program", [PARAMETERS, SHARDINGS, RULES, CONTRACTIONS],
+                         ids=["parameters", "shardings", "rules", "contractions"])
 def test_stand_ins_compute_what_their_originals_do(jax_oracle, program):
     expected = jax_oracle.run(program).value
     assert dropped_in(f"{program}\nprint(result)") == str(expected)
@@ -529,6 +593,8 @@ def test_modules_that_are_imported_and_not_used():
         import jax.experimental.pallas as again
         from saem.dropin.unoffered_modules import TABLE
         assert pallas is again is sys.modules["jax.experimental.pallas"]
+        import jax
+        assert pallas.ds(1, 2) == jax.ds(1, 2) and pallas.dslice is jax.ds
         for row in TABLE:
             module = importlib.import_module(f"jax.{row.name}")
             assert row.needed_by and row.instead in module.__doc__

@@ -107,6 +107,19 @@ SAME = {
     "lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, R.split(c[1])[0]), (0, k));"
     " R.normal(k)": True,
     "lax.while_loop(lambda c: c < 3, lambda c: c + R.normal(k), 0.)": True,
+    "R.poisson(k, np.array([3., 100.], 'f'))": False,
+    "R.poisson(k, 3.); R.normal(k)": True,
+    "jax.jit(lambda k: R.poisson(k, 3.))(k)": False,
+    "R.binomial(k, 10, .3)": False,
+    "jax.jit(lambda k: R.binomial(k, 10, .3) + R.normal(k))(k)": True,
+    "R.multinomial(k, 5., np.ones(3, 'f') / 3)": False,
+    "R.multinomial(k, 5., np.ones(3, 'f') / 3); R.split(k)": True,
+    **{f"jax.jit(lambda k: R.{draw})(k)": False for draw in (
+        "gamma(k, 2.)", "beta(k, 2., 3.)", "dirichlet(k, np.ones(3, 'f'))", "geometric(k, .3)",
+        "t(k, 3.)", "f(k, 3., 4.)", "categorical(k, np.zeros(3, 'f'))", "permutation(k, 5)",
+        "choice(k, 5)", "choice(k, 5, replace=False)", "truncated_normal(k, 0., 1.)", "ball(k, 3)",
+        "generalized_normal(k, 2.)", "wald(k, 1.)", "orthogonal(k, 3)", "triangular(k, 0., .5, 1.)",
+        "double_sided_maxwell(k, 0., 1.)", "multivariate_normal(k, np.zeros(2), np.eye(2))")},
 }
 # Two names of one key, which JAX does not see.
 ONLY_SAEM_REFUSES = [

@@ -317,6 +317,40 @@ def test_zeros_and_transposes_of_what_libraries_hand_over(jax_oracle):
     same(jax_oracle, program)
 
 
+def test_a_rule_that_removes_dead_code(jax_oracle):
+    def program():
+        p = core.Primitive("two")
+        p.multiple_results = True
+
+        def pair(x, y, keep=(True, True)):
+            return [a for a, kept in zip((jnp.sin(x), jnp.cos(y)), keep) if kept]
+
+        p.def_abstract_eval(lambda x, y, keep=(True, True): [
+            a for a, kept in zip((x, y), keep) if kept])
+        mlir.register_lowering(p, mlir.lower_fun(pair, multiple_results=True))
+
+        def rule(used, eqn):
+            if all(used):
+                return [True, True], eqn
+            if used[0]:
+                return [True, True], eqn.replace(
+                    params={**eqn.params, "keep": tuple(used)}, outvars=eqn.outvars[:1])
+            return [False, False], None
+
+        pe.dce_rules[p] = rule
+        j = jax.make_jaxpr(lambda x: p.bind(x, x * 2))(1.0).jaxpr
+        in_scan = jax.make_jaxpr(lambda x: jax.lax.scan(
+            lambda c, _: (c, tuple(p.bind(c, c))), x, None, length=2))(1.0).jaxpr
+        pruned = pe.dce_jaxpr(in_scan, [True, True, False])
+        asked = [True, True], [True, False], [False, True]
+        return [str(pe.dce_jaxpr(j, used)) for used in asked] + [
+            "keep=(True, False)" in str(pruned), jax.jit(lambda x: p.bind(x, x * 2)[0])(1.0),
+            jax.jit(core.jaxpr_as_fun(core.ClosedJaxpr(
+                pe.dce_jaxpr(j, [True, False])[0], ())))(1.0)]
+
+    same(jax_oracle, program)
+
+
 def test_a_rule_that_calls_python(jax_oracle):
     def program():
         def defined(name, effect):

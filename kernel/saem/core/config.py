@@ -268,7 +268,8 @@ class Setting(_jaxlib.Config):
         self.__doc__ = f"The setting {self.name}: {declared.help}."
         # Called after each change, for settings that have an effect elsewhere.
         self.follower: Callable[[], None] | None = None
-        self.was_set = environment_variable(declared) is not None
+        self.word = environment_word(declared)
+        self.was_set = self.word is not None
         self._unset = self.get_local()  # what C++ returns where no scope holds
 
     @property
@@ -330,6 +331,12 @@ def environment_variable(declared: Declared) -> str | None:
     return None
 
 
+def environment_word(declared: Declared) -> str | None:
+    """Return what SAEM_<NAME> or JAX_<NAME> holds, None if the environment has neither."""
+    variable = environment_variable(declared)
+    return None if variable is None else os.environ[variable]
+
+
 def environment_value(declared: Declared) -> Any:
     """Return the value from SAEM_<NAME> or JAX_<NAME>, else the default."""
     variable = environment_variable(declared)
@@ -352,6 +359,21 @@ def keep_environment() -> None:
 
 
 keep_environment()
+
+
+def read_environment() -> None:
+    """Set again what the environment says otherwise than when it was read last.
+
+    A program under the name jax sets it before its ``import jax``, and Saem is there already.
+    Raises: RuntimeError for what had to be known when the devices were made.
+    """
+    for setting in SETTINGS.values():
+        word = environment_word(setting.declared)
+        if word is not None and word != setting.word:
+            config.update(setting.name, environment_value(setting.declared))
+        setting.word = word
+    keep_environment()
+
 
 # Called with its name and value before a setting of the whole process changes:
 # ``placement.devices`` refuses changes that come too late.

@@ -153,6 +153,8 @@ def primitive_called(name: str) -> Handle | None:
 jvps: dict[Handle, Callable] = {}
 transposes: dict[Handle, Callable] = {}
 batchers: dict[Handle, Callable] = {}
+# ``rule(needed, eqn)``: (operands kept, the equation without unneeded results, None if it is gone).
+dce_rules: dict[Handle, Callable] = {}
 lowerings: dict[tuple[Handle, str | None], Callable] = {}
 
 

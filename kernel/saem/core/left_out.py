@@ -38,6 +38,9 @@ REASONS: dict[str, dict[str, str]] = {
         "ir_type_handlers jaxpr_subcomp lower_jaxpr_to_fun lower_jaxpr_to_module "
         "lowerable_effects merge_mlir_modules register_constant_handler shape_tensor token_type "
         "unflatten_ir_values_like_types".split(), BUILDS_MLIR),
+    "interpreters.partial_eval": dict.fromkeys(
+        "Val custom_partial_eval_rules dce_jaxpr_call_rule dce_jaxpr_closed_call_rule "
+        "partial_eval_jaxpr_custom_rules".split(), INTERNAL),
     "experimental.mesh_utils": {
         "device_kind_handler_dict": "it lists how JAX lays meshes over TPU tori of each kind"},
     "experimental.jet": {

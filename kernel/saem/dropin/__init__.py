@@ -13,7 +13,6 @@ imported or changed; real JAX and Saem never meet in one process (tests/kernel/t
 
 from __future__ import annotations
 
-import importlib
 import logging
 import sys
 
@@ -21,7 +20,7 @@ import saem
 from saem import version
 from saem.core import lazy
 from saem.core.trace import Tracer
-from saem.dropin.finder import AliasFinder, RealJaxError, refuse_real_jax
+from saem.dropin.finder import AliasFinder, RealJaxError, name_in_jax, refuse_real_jax
 from saem.dropin.metadata import JAX_VERSION, JAX_VERSION_INFO
 from saem.ops.keys import PRNGKeyArray
 
@@ -49,26 +48,12 @@ def install() -> None:
     sys.meta_path.insert(0, _finder)
     saem.__version__ = version.__version__ = JAX_VERSION
     saem.__version_info__ = version.__version_info__ = JAX_VERSION_INFO
-    sys.modules["jax"] = saem
     saem.__name__ = "jax"
     # What the engine logs also reaches the handlers that programs give to JAX's logger.
     logging.getLogger("saem").parent = logging.getLogger("jax")
     _name_after_jax(Tracer)
     _name_after_jax(PRNGKeyArray)
-    importlib.import_module("jax._src")  # libraries also reach it as an attribute of jax
-    # Libraries look modules up in sys.modules that they never imported by name.
-    lazy.public_name = _in_jax
-    for name in _LOADED:
-        importlib.import_module(f"jax.{name}")
-
-
-# Public modules that are loaded with ``saem``; the others get their names in JAX when found.
-_LOADED = ("core", "experimental", "numpy", "ops", "tree", "typing", "version")
-
-
-def _in_jax(module: str) -> str:
-    package, _, rest = module.partition(".")
-    return module if package != "saem" else f"jax.{rest}" if rest else "jax"
+    lazy.public_name = name_in_jax
 
 
 def _name_after_jax(cls: type) -> None:
@@ -93,7 +78,7 @@ def is_installed() -> bool:
     >>> saem.dropin.is_installed()
     True
     """
-    return _finder in sys.meta_path and sys.modules.get("jax") is saem
+    return _finder in sys.meta_path and sys.modules.get("jax", saem) is saem
 
 
 __all__ = ["JAX_VERSION", "RealJaxError", "install", "is_installed"]

@@ -23,7 +23,24 @@ from importlib.machinery import ModuleSpec
 from importlib.metadata import Distribution, DistributionFinder
 from types import ModuleType
 
+from saem.core.config import read_environment
 from saem.dropin import metadata, private_names, unoffered_modules
+
+# Modules that get their names in JAX with ``jax`` itself: private ones, those that are loaded with
+# ``saem``, and those that were found before; the others get theirs when they are found.
+_found = {f"saem.{name}": None for name in (
+    "_src", "core", "experimental", "numpy", "ops", "tree", "typing", "version")}
+
+
+def name_in_jax(module: str) -> str:
+    """Return the name by which a namespace imports ``module``: JAX's once ``jax`` is imported."""
+    package, _, rest = module.partition(".")
+    if package != "saem":
+        return module
+    if "jax" not in sys.modules:
+        _found[module] = None
+        return module
+    return f"jax.{rest}" if rest else "jax"
 
 
 class RealJaxError(ImportError):
@@ -65,6 +82,17 @@ class _SameModule(Loader):
             module.__name__ = "jax" + self.name.removeprefix("saem")
 
 
+class _Jax(_SameModule):
+    """The loader of ``jax`` itself, at the first ``import jax`` of a process."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        read_environment()
+        super().exec_module(module)
+        # Libraries look modules up in sys.modules, and as attributes, that they never imported.
+        for name in _found:
+            importlib.import_module(name_in_jax(name))
+
+
 class _MadeModule(Loader):
     """A loader of a module that is not a file: it holds listed names, or none."""
 
@@ -88,7 +116,7 @@ class AliasFinder(MetaPathFinder):
         Raises: ModuleNotFoundError that gives the reason, for a module that Saem does not offer.
         """
         if fullname == "jax":
-            return ModuleSpec("jax", _SameModule("saem"))
+            return ModuleSpec("jax", _Jax("saem"))
         if not fullname.startswith("jax."):
             return None
         if unoffered_modules.is_listed(fullname):

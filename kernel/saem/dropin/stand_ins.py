@@ -20,13 +20,13 @@ from typing import Any, TypeVar
 import numpy as np
 
 from saem.compile.arrays import rebuild
-from saem.core import axes, dtypes, source, tree
+from saem.core import axes, config, dtypes, source, tree
 from saem.core.arguments import as_tuple
 from saem.core.avals import aval_of
 from saem.core.handles import Zero, handle_of
 from saem.core.trace import eval_trace, is_tracer, state
 from saem.derivatives.stop_gradient import StopGradient
-from saem.numpy import promote
+from saem.numpy import products, promote
 from saem.numpy.axes import as_array
 from saem.numpy.functional import checked_results, leading_axes, others_as_given
 from saem.numpy.index_tricks import Joined
@@ -217,6 +217,21 @@ def dtype_of(x: Any) -> dtypes.DType:
 def p2tz(primal: Any) -> Zero:
     """Return the tangent of ``primal`` that is zero."""
     return Zero(aval_of(primal).to_tangent_aval())
+
+
+def bool_state(name: str, default: bool, help: str, *, include_in_jit_key: bool = False,
+               include_in_trace_context: bool = False, **_options: Any) -> config.UserContext:
+    """Return a switch of a library's own on which traces depend, ``default`` at first."""
+    return config.make_user_context(default)
+
+
+def contract_in_turn(operands: Sequence[Any], contractions: Sequence[tuple], precision: Any,
+                     preferred_element_type: Any, _dot_general: Callable, out_sharding: Any) -> Any:
+    """Contract ``operands`` in the order of ``contractions``, as opt_einsum gives it."""
+    steps = tuple([(places, subscripts) for places, _, subscripts in contractions])
+    return products.contract_in_turn(
+        list(operands), contractions=steps, precision=precision, preferred=preferred_element_type,
+        out_sharding=out_sharding, dot=_dot_general)
 
 
 def supports_inf(dtype: DTypeLike) -> bool:

@@ -1,16 +1,19 @@
-"""Which modules can be imported although nothing in them is offered, and for whom?
+"""Which modules can be imported although next to nothing in them is offered, and for whom?
 
 Some libraries import a module at their top that they use on TPUs or GPUs only.  Where JAX has no
 such device the import works nevertheless, and so it does here for the modules of this table; code
 that then uses a name of theirs gets an error that explains why it is not there.
 
 Read before: ``dropin.finder``.
-Invariant: a module of the table offers nothing; asking it for a name raises AttributeError with the
-reason, and so does the use of a name that a library takes at its top (tests/kernel/test_dropin.py).
+Invariant: asking a module of the table for a name that its row does not offer raises AttributeError
+with the reason, and so does the use of one that a library takes at its top
+(tests/kernel/test_dropin.py).
 """
 
 from __future__ import annotations
 
+import importlib
+from collections.abc import Mapping
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -18,12 +21,17 @@ from saem.experimental import PALLAS
 
 
 class UnofferedModule(NamedTuple):
-    """One row: ``jax.<name>`` can be imported; ``taken`` are names that a library takes then."""
+    """One row: ``jax.<name>`` can be imported.
+
+    ``taken`` are names that a library takes then, and uses on other devices only.  ``offered`` are
+    names of objects that Saem has, each with its place ("module:attribute").
+    """
 
     name: str
     instead: str
     needed_by: str
     taken: tuple[str, ...] = ()
+    offered: Mapping[str, str] = {}
 
 
 _SPLASH = ("experimental.pallas.ops", "experimental.pallas.ops.tpu",
@@ -32,7 +40,8 @@ _SPLASH = ("experimental.pallas.ops", "experimental.pallas.ops.tpu",
            "experimental.pallas.ops.tpu.splash_attention.splash_attention_mask")
 
 TABLE = (
-    UnofferedModule("experimental.pallas", PALLAS, "keras 3.15, jax-md 0.2"),
+    UnofferedModule("experimental.pallas", PALLAS, "keras 3.15, jax-md 0.2, haliax 0.2",
+                    offered={"ds": "saem:ds", "dslice": "saem:ds"}),
     UnofferedModule("experimental.pallas.triton", PALLAS,
                     "jax-md 0.2, cryojax 0.6 (kernels for GPUs)", ("CompilerParams",)),
     *(UnofferedModule(name, "call jax.nn.dot_product_attention", "keras 3.15 (attention on TPUs)")
@@ -46,15 +55,18 @@ class EmptyModule(ModuleType):
     """A module that can be imported, whose names raise with the reason."""
 
     def __init__(self, fullname: str, row: UnofferedModule):
-        super().__init__(fullname, f"Nothing of {fullname} is offered. Instead: {row.instead}.")
+        super().__init__(fullname, f"{fullname} is not offered. Instead: {row.instead}.")
         self.__path__: list[str] = []
-        self._taken = row.taken
+        self._row = row
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
+        if name in self._row.offered:
+            home, _, attribute = self._row.offered[name].partition(":")
+            return getattr(importlib.import_module(home), attribute)
         error = f"module {self.__name__!r} has no attribute {name!r}. {self.__doc__}"
-        if name in self._taken:
+        if name in self._row.taken:
             return Unoffered(error)
         raise AttributeError(error)
 

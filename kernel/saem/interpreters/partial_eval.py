@@ -12,7 +12,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from saem.core import lazy
 from saem.core.avals import ShapedArray, aval_of
+from saem.core.handles import dce_rules
 from saem.core.jaxpr import Jaxpr, pick
 from saem.core.trace import run_under, state
 from saem.extend.linear_util import WrappedFun
@@ -105,5 +107,7 @@ def dce_jaxpr_consts(jaxpr: Jaxpr, used_outputs: Sequence[bool],
             kept[:count], kept[count:])
 
 
+__getattr__, __dir__ = lazy.namespace(__name__, {})
+
 __all__ = ["DynamicJaxprTracer", "JaxprTracer", "PartialVal", "dce_jaxpr", "dce_jaxpr_consts",
-           "trace_to_jaxpr_dynamic", "trace_to_jaxpr_nounits"]
+           "dce_rules", "trace_to_jaxpr_dynamic", "trace_to_jaxpr_nounits"]

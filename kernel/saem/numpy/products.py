@@ -460,9 +460,9 @@ def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> A
     return opt_einsum.contract_path(subscripts, *operands, optimize=optimize)
 
 
-@library_function(static_argnames=("contractions", "precision", "preferred", "out_sharding", "dot"))
-def _einsum(values: list, *, contractions: Any, precision: Any, preferred: Any, out_sharding: Any,
-            dot: Callable) -> Any:
+def contract_in_turn(values: list, *, contractions: Any, precision: Any, preferred: Any,
+                     out_sharding: Any, dot: Callable) -> Any:
+    """Return the einsum of ``values`` by its steps (see ``_contractions``)."""
     values, dtype, weak = _meeting(values, preferred)
     options = {"precision": precision, "preferred": dtype, "dot": dot}
     for count, (places, step) in enumerate(contractions, 1):
@@ -486,6 +486,11 @@ def _einsum(values: list, *, contractions: Any, precision: Any, preferred: Any, 
         values.append(x)
     (out,) = values
     return convert(out, dtype, weak)
+
+
+@library_function(static_argnames=("contractions", "precision", "preferred", "out_sharding", "dot"))
+def _einsum(values: list, **options: Any) -> Any:
+    return contract_in_turn(values, **options)
 
 
 def _total(x: Any, axes: tuple[int, ...], dtype: Any) -> Any:

@@ -24,7 +24,7 @@ from saem.core.lazy import later
 from saem.core.trace import Tracer, concrete_or_none
 from saem.jit.library import library_function
 from saem.numpy import reductions
-from saem.numpy.arithmetic import add, floor_divide, multiply, remainder
+from saem.numpy.arithmetic import add, floor_divide, multiply, remainder, subtract
 from saem.numpy.axes import array_argument, as_array, numbers_may_be_arrays, refuse_out
 from saem.numpy.indexing import getitem, scatter_update
 from saem.numpy.manipulation import ravel
@@ -371,37 +371,60 @@ def _put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None,
 # -- places ----------------------------------------------------------------------------------------
 
 
+def _unravel(rest: Any, sizes: Sequence[Any], lasts: Sequence[Any]) -> tuple[Any, ...]:
+    """Return the places along axes of ``sizes``, of which ``lasts`` are the last places."""
+    zero = weakly_like(rest, 0)
+    parts = []
+    for size in reversed(sizes):
+        parts.append(remainder(rest, size))
+        rest = floor_divide(rest, size)
+    # What remains is 0 for a place inside, and -1 for one that counts from the end.
+    beyond = compare.gt(rest, zero)
+    inside = [if_else(beyond, last, part) for last, part in zip(lasts, reversed(parts))]
+    if dtypes.is_unsigned(rest.dtype):
+        return tuple(inside)
+    before = compare.lt(rest, weakly_like(rest, -1))
+    return tuple([if_else(before, zero, part) for part in inside])
+
+
 @library_function(static_argnames=("shape",))
-def _unravel(indices: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
+def _unravel_known(indices: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
     if dtypes.is_bool(indices.dtype):
         indices = strong(indices, dtypes.default_dtype(int))
     rest = holding(indices, max(shape, default=0))
-    zero = weakly_like(rest, 0)
-    parts = []
-    for n in reversed(shape):
-        parts.append(remainder(rest, weakly_like(rest, n)))
-        rest = floor_divide(rest, weakly_like(rest, n))
-    # What remains is 0 for a place inside, and -1 for one that counts from the end.
-    beyond = compare.gt(rest, zero)
-    last = [if_else(beyond, weakly_like(rest, n - 1), part)
-            for n, part in zip(shape, reversed(parts))]
-    if dtypes.is_unsigned(rest.dtype):
-        return tuple(last)
-    before = compare.lt(rest, weakly_like(rest, -1))
-    return tuple([if_else(before, zero, part) for part in last])
+    return _unravel(rest, [weakly_like(rest, n) for n in shape],
+                    [weakly_like(rest, n - 1) for n in shape])
 
 
-def unravel_index(indices: ArrayLike, shape: Shape) -> tuple[Any, ...]:
+@library_function
+def _unravel_traced(indices: Any, sizes: tuple[Any, ...]) -> tuple[Any, ...]:
+    rest, *sizes = promote_dtypes(indices, *sizes)
+    return _unravel(rest, sizes, [subtract(n, weakly_like(n, 1)) for n in sizes])
+
+
+def unravel_index(indices: ArrayLike, shape: Shape | ArrayLike) -> tuple[Any, ...]:
     """Return the places along each axis of an array of ``shape`` of flat places ``indices``.
 
     Places out of range are moved inside, as JAX does.
+    Raises: ValueError for a ``shape`` with several axes.
 
     >>> jnp.unravel_index(jnp.array([2, 3]), (2, 3))
     (Array([0, 1], dtype=int32), Array([2, 0], dtype=int32))
     """
     indices = array_argument("unravel_index", indices)
-    sizes = tuple(int(n) for n in np.atleast_1d(np.asarray(shape)))
-    return _unravel(indices, shape=sizes)
+    if isinstance(shape, Tracer):
+        shape = tuple(shape) if shape.ndim else (shape,)
+    if isinstance(shape, Sequence) and any(isinstance(n, Tracer) for n in shape):
+        known = False
+    else:
+        shape, known = np.atleast_1d(np.asarray(shape)).tolist(), True
+    if any(np.ndim(n) for n in shape):
+        raise errors.explained(errors.ArgumentError, "unravel_index.C1",
+                               "unravel_index: shape should be a scalar or 1D sequence.",
+                               advice="Give one size for each axis.")
+    if known:
+        return _unravel_known(indices, shape=tuple(int(n) for n in shape))
+    return _unravel_traced(indices, tuple(shape))
 
 
 def ravel_multi_index(multi_index: Sequence[Any], dims: Sequence[int], mode: str = "raise",

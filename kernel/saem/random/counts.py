@@ -2,7 +2,8 @@
 
 Small ones by waiting times: how many uniform numbers until their logarithms sum to too much.  Large
 ones by rejection from a hat over the transformed distribution.  Both are made for every element,
-each with harmless parameters where the other serves, and one is chosen.
+each with harmless parameters where the other serves, and one is chosen: so both may draw from
+one key, of which one has a clone.
 
 Read before: ``random.gamma``.  Read after: nothing.
 Invariant: same key gives the counts of JAX (tests/kernel/test_random_rejection.py).
@@ -25,7 +26,7 @@ from saem.numpy.promote import join_types
 from saem.numpy.selection import clip
 from saem.ops.keys import THREEFRY
 from saem.ops.linear import literal
-from saem.ops.random_bits import random_split
+from saem.ops.random_bits import random_clone, random_split
 from saem.random.basic import standard, two_keys
 from saem.random.continuous import to_rank_of
 from saem.random.discrete import take
@@ -120,7 +121,8 @@ def _poisson(key, shape, dtype, rate):
     rate = everywhere(rate, shape, np.dtype("float32"))  # whatever its dtype
     small = (rate != rate) | (rate < 10)
     waited = waited_poisson(key, where(small, rate, 0), dtype)
-    rejected = rejected_poisson(key, lax.select(small, lax.full_like(rate, 1e5), rate), dtype)
+    rejected = rejected_poisson(random_clone(key),
+                                lax.select(small, lax.full_like(rate, 1e5), rate), dtype)
     out = lax.select(small, waited, rejected)
     return lax.select(rate == 0, lax.full_like(out, 0), out)
 
@@ -225,7 +227,7 @@ def binomials(key: Any, n: Any, p: Any) -> Any:
     n = lax.floor(n)
     waited = waited_binomial(key, where(small, n, 0), lax.log1p(-q_safe))
     rejected = rejected_binomial(
-        key, lax.select(small, lax.full_like(n, 10000), n),
+        random_clone(key), lax.select(small, lax.full_like(n, 10000), n),
         lax.select(small, lax.full_like(n, 0.5), q_safe))
     out = lax.select(small, waited, rejected)
     bad = bad_n | bad_q

@@ -23,6 +23,7 @@ from saem.compile.dispatch import put
 from saem.core import axes, config, errors, source
 from saem.core.avals import Kept, Seen, ShapedArray, aval_functions, aval_of
 from saem.core.events import FunctionRef, TraceBegin, TraceEnd, bus
+from saem.core.handles import dce_rules
 from saem.core.hi_types import is_high, is_mutable
 from saem.core.infer import infer
 from saem.core.jaxpr import Atom, ClosedJaxpr, Eqn, Jaxpr, Literal, Var, pick
@@ -350,19 +351,22 @@ def dead_code_free(jaxpr: Jaxpr, needed: Sequence[bool] | None = None) -> Jaxpr:
     eqns = []
     for eqn in reversed(jaxpr.eqns):
         if eqn.effects or not live.isdisjoint(eqn.outvars):
-            eqn = _trimmed(eqn, live)
-            eqns.append(eqn)
-            live.update(a for a in eqn.invars if not isinstance(a, Literal))
+            kept = _trimmed(eqn, live)
+            if kept is not None:
+                eqns.append(kept)
+                live.update(a for a in kept.invars if not isinstance(a, Literal))
     return jaxpr.replace(eqns=eqns[::-1], outvars=outvars)
 
 
-def _trimmed(eqn: Eqn, live: set[Var]) -> Eqn:
-    """Return ``eqn`` without operands and results that only dead results need.
+def _trimmed(eqn: Eqn, live: set[Var]) -> Eqn | None:
+    """Return ``eqn`` without operands and results that only dead results need, None if it is gone.
 
     ``trimmed(needed)`` of a primitive gives the primitive that does so, and which of its operands
-    and results remain.
+    and results remain; for a primitive of a user, a rule of ``dce_rules`` rewrites the equation.
     """
     needed = [v in live for v in eqn.outvars]
+    if dce_rules and eqn.primitive in dce_rules:
+        return dce_rules[eqn.primitive](needed, eqn)[1]
     if eqn.operation.trimmed is None or all(needed):
         return eqn
     prim, ins, outs = eqn.operation.trimmed(needed)
