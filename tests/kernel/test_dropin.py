@@ -613,10 +613,10 @@ def test_modules_that_are_imported_and_not_used():
                     else:
                         raise AssertionError(name)
         try:
-            from jax.experimental.pallas import tpu
+            from jax.experimental.pallas import fuser
         except ImportError as error:
             print(error)
-    """).startswith("cannot import name 'tpu' from 'jax.experimental.pallas'")
+    """).startswith("cannot import name 'fuser' from 'jax.experimental.pallas'")
 
 
 PREFIXES = """

@@ -40,10 +40,16 @@ _SPLASH = ("experimental.pallas.ops", "experimental.pallas.ops.tpu",
            "experimental.pallas.ops.tpu.splash_attention.splash_attention_mask")
 
 TABLE = (
-    UnofferedModule("experimental.pallas", PALLAS, "keras 3.15, jax-md 0.2, haliax 0.2",
-                    offered={"ds": "saem:ds", "dslice": "saem:ds"}),
+    UnofferedModule("experimental.pallas", PALLAS, "keras 3.15, jax-md 0.2, haliax 0.2, e3j 0.1",
+                    ("BlockSpec", "MemoryRef"),
+                    {"Slice": "saem.core.dynamic_slices:Slice", "ds": "saem:ds",
+                     "dslice": "saem:ds"}),
     UnofferedModule("experimental.pallas.triton", PALLAS,
                     "jax-md 0.2, cryojax 0.6 (kernels for GPUs)", ("CompilerParams",)),
+    UnofferedModule("experimental.pallas.tpu", PALLAS,
+                    "e3j 0.1, atomic-ops 0.2 (kernels for TPUs)", ("SemaphoreType",)),
+    UnofferedModule("experimental.pallas.mosaic_gpu", PALLAS, "e3j 0.1 (kernels for GPUs)",
+                    ("BlockSpec",)),
     *(UnofferedModule(name, "call jax.nn.dot_product_attention", "keras 3.15 (attention on TPUs)")
       for name in _SPLASH),
 )
