@@ -7,13 +7,14 @@ Invariant: ``ArrayLike`` and ``DTypeLike`` are the names that ``jax.typing`` has
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from saem._jaxlib import Array
 
 
+@runtime_checkable
 class SupportsDType(Protocol):
     """What has a dtype."""
 

@@ -279,6 +279,11 @@ def test_settings_keep_programs_off_the_disk(folder, name, value, disk):
     assert not folder.exists()
 
 
+def test_in_a_folder_of_jaxs_setting_a_program_is_kept_at_once(folder):
+    jax.jit(lambda x: jnp.sin(x) + 41)(np.float32(0.5))
+    assert [p for p in folder.iterdir() if p.name.endswith(disk_cache.ENDING)]
+
+
 def test_settings_have_a_scope(folder):
     with config.enable_compilation_cache(False):
         assert compiled() == ""

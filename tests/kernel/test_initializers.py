@@ -10,6 +10,8 @@ from __future__ import annotations
 import pytest
 from library import check
 
+from saem.nn import initializers
+
 NAMED = ("glorot_normal glorot_uniform he_normal he_uniform kaiming_normal kaiming_uniform "
          "lecun_normal lecun_uniform xavier_normal xavier_uniform").split()
 MODES = ("fan_in", "fan_out", "fan_avg", "fan_geo_avg", "other")
@@ -52,3 +54,9 @@ def test_constants(jax_oracle):
 def test_refused_shapes(jax_oracle):
     check(jax_oracle, ["ini.orthogonal()(key(), (3,))", "ini.delta_orthogonal()(key(), (3, 4))",
                        "ini.delta_orthogonal()(key(), (3, 4, 2))"])
+
+
+def test_they_are_known_by_their_protocol():
+    for kind in (initializers.zeros, initializers.normal(), initializers.orthogonal()):
+        assert isinstance(kind, initializers.Initializer)
+    assert not isinstance(3, initializers.Initializer)

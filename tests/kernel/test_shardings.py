@@ -15,7 +15,7 @@ from both import same, same_error
 import saem as jax
 import saem.numpy as jnp
 from saem.placement.shardings import named_from_xla
-from saem.sharding import AxisType, NamedSharding, SingleDeviceSharding
+from saem.sharding import AxisType, Mesh, NamedSharding, SingleDeviceSharding
 from saem.sharding import PartitionSpec as P
 
 mesh = jax.make_mesh((4, 2), ("x", "y"), axis_types=(AxisType.Auto,) * 2)
@@ -277,6 +277,14 @@ def test_a_mesh_in_force_gives_specs_their_meaning():
         assert y.sharding == NamedSharding(mesh, P("y"))
         assert jax.sharding.get_mesh() == mesh
     assert jax.sharding.get_mesh().empty
+
+
+def test_a_mesh_of_no_device_is_empty():
+    for shape in ((0,), (0, 2), (2, 0)):
+        none = Mesh(np.empty(shape, dtype=object), tuple("ab"[:len(shape)]))
+        assert none.empty and none.size == 0 and none.axis_sizes == shape
+    assert jax.sharding.AbstractMesh((0,), ("a",)).empty
+    assert not mesh.empty and not mesh.abstract_mesh.empty
 
 
 def test_donation_across_devices_deletes_the_argument():

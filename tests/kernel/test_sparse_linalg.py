@@ -53,6 +53,68 @@ def test_spsolve_is_differentiated_as_jaxs(jax_oracle):
     np.testing.assert_allclose(many.T, np.linalg.inv(matrix(5)), rtol=1e-4, atol=1e-5)
 
 
+def test_spsolve_is_one_equation_as_in_jax(jax_oracle):
+    def program(d, i, p, b):
+        f = lambda d, b: spsolve(d, i, p, b, reorder=2)
+        return [str(jax.make_jaxpr(f)(d, b)),
+                str(jax.make_jaxpr(lambda b: jax.jvp(lambda b: f(d, b), (b,), (b,)))(b))]
+
+    data, indices, starts = csr(matrix(5))
+    same(jax_oracle, program, d=np.asarray(data), i=np.asarray(indices), p=np.asarray(starts),
+         b=np.arange(5, dtype=np.float32))
+
+
+@pytest.mark.parametrize("complex_", [False, True])
+def test_derivatives_of_spsolve_are_those_of_the_dense_system(complex_):
+    dense = matrix(5, complex_)
+    data, indices, starts = csr(dense)
+    rows, columns = np.nonzero(dense)
+    b = jnp.arange(5.) + (1j if complex_ else 0)
+
+    def loss(solve):
+        return lambda d, b: jnp.sum(jnp.abs(solve(d, b)) ** 3)
+
+    sparse = lambda d, b: spsolve(d, indices, starts, b)
+    dense_ = lambda d, b: jnp.linalg.solve(jnp.zeros((5, 5), d.dtype).at[rows, columns].set(d), b)
+    for ours, expected in zip(jax.grad(loss(sparse), (0, 1))(data, b),
+                              jax.grad(loss(dense_), (0, 1))(data, b)):
+        np.testing.assert_allclose(ours, expected, rtol=2e-4, atol=2e-5)
+    if not complex_:
+        for of in (0, 1):
+            np.testing.assert_allclose(
+                jax.hessian(loss(sparse), of)(data, b), jax.hessian(loss(dense_), of)(data, b),
+                rtol=2e-3, atol=2e-4)
+        np.testing.assert_allclose(jax.jacfwd(sparse)(data, b), jax.jacfwd(dense_)(data, b),
+                                   rtol=2e-4, atol=2e-5)
+    stack = jnp.stack([data, 2 * data, 3 * data])
+    np.testing.assert_allclose(jax.vmap(sparse, (0, None))(stack, b),
+                               sparse(data, b) / np.array([[1], [2], [3]]), rtol=1e-5)
+
+
+def test_a_large_system_stays_sparse():
+    n = 50_000
+    rows = np.repeat(np.arange(n), 3)[1:-1]
+    columns = (np.repeat(np.arange(n), 3) + np.tile([-1, 0, 1], n))[1:-1]
+    data = jnp.where(rows == columns, 4., -1.)
+    starts = jnp.asarray(np.searchsorted(rows, np.arange(n + 1)))
+    b = jnp.sin(jnp.arange(n, dtype=jnp.float32))
+    x, pull = jax.vjp(lambda d, b: spsolve(d, jnp.asarray(columns), starts, b), data, b)
+    np.testing.assert_allclose(4 * x[1:-1] - x[:-2] - x[2:], b[1:-1], atol=1e-5)
+    change, right = pull(jnp.ones(n))
+    np.testing.assert_allclose(right[n // 2], 0.5, rtol=1e-5)
+    np.testing.assert_allclose(change, -(right[rows] * x[columns]), atol=1e-6)
+
+
+def test_a_system_of_16_bits_and_a_singular_one():
+    data, indices, starts = csr(matrix(4))
+    half = spsolve(data.astype(jnp.float16), indices, starts, jnp.ones(4, jnp.float16))
+    assert half.dtype == np.float16
+    np.testing.assert_allclose(half, np.linalg.solve(matrix(4), np.ones(4)), rtol=5e-3, atol=5e-3)
+    with pytest.warns(Warning, match="singular"):
+        none = spsolve(data * 0, indices, starts, jnp.ones(4))
+    assert np.isnan(none).all()
+
+
 @pytest.mark.parametrize("given", ["two", "sizes", "dtypes", "integers"])
 def test_spsolve_refuses(given):
     data, indices, starts = csr(matrix(4))

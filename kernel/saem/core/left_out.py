@@ -69,7 +69,7 @@ REASONS: dict[str, dict[str, str]] = {
             "bcoo_sort_indices_p bcoo_spdot_general_p bcoo_sum_duplicates_p bcoo_todense_p "
             "bcoo_transpose_p bcsr_dot_general_p bcsr_extract_p bcsr_fromdense_p bcsr_todense_p"
             .split(), NO_SPARSE_PRIMITIVES)},
-    "experimental.sparse.linalg": dict.fromkeys("mlir sparse spsolve_p".split(), LEAKED),
+    "experimental.sparse.linalg": dict.fromkeys(["mlir", "sparse"], LEAKED),
     "experimental.sparse.bcoo": {
         **dict.fromkeys(["CUSPARSE_DATA_DTYPES", "CUSPARSE_INDEX_DTYPES"], INTERNAL),
         **dict.fromkeys(

@@ -118,8 +118,9 @@ class Entry(Record):
     def store(self, executable: Any, seconds: float, replace: bool = False) -> None:
         """Keep ``executable``, which took ``seconds``, if the settings want it kept.
 
-        It is written later, unless errors are to be raised.  With ``replace`` it is kept in any
-        case: a damaged file must not stay.
+        In the user's own folder it is written later, unless errors are to be raised; in one that
+        was chosen by JAX's setting at once, as programs that use the setting expect.  With
+        ``replace`` it is kept in any case: a damaged file must not stay.
         """
         if seconds < self.place.least_seconds and not replace:
             return
@@ -137,7 +138,7 @@ class Entry(Record):
             finally:
                 _unwritten.pop(self.path, None)
 
-        if raising:
+        if raising or not self.place.personal:
             job()
         else:
             _unwritten[self.path] = serialized

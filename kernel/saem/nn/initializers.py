@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -34,6 +34,7 @@ TRUNCATED_DEVIATION = 0.87962566103423978
 TRUNCATED_COMPLEX_DEVIATION = 0.95311164380491208
 
 
+@runtime_checkable
 class Initializer(Protocol):
     """A function from a key, a shape and a dtype to an array of that shape and dtype."""
 

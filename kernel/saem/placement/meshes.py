@@ -83,7 +83,7 @@ class _Axes:
 
     @property
     def empty(self) -> bool:
-        return not self.axis_names
+        return not self.axis_names or 0 in self.axis_sizes
 
     def _of_type(self, kind: AxisType) -> tuple:
         return tuple(n for n, t in zip(self.axis_names, self.axis_types) if t is kind)

@@ -2,7 +2,8 @@
 
 ``lobpcg_standard`` finds the largest eigenvalues of a symmetric operator from its products with
 blocks of vectors: each step looks for the best vectors in the span of the present ones, their
-residuals and the last step's directions.  ``spsolve`` solves a system in CSR form.
+residuals and the last step's directions.  ``spsolve``, which solves a system in CSR form, is in
+``solving``.
 
 Read before: ``saem.scipy.sparse.linalg``, which iterates on systems.
 Invariant: results fulfil their equations (tests/kernel/test_sparse_linalg.py).
@@ -16,17 +17,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from saem import lax
 from saem import numpy as jnp
 from saem.core import dtypes, errors, lazy
-from saem.jit.decorator import jit
+from saem.experimental.sparse.solving import spsolve, spsolve_p
 from saem.typing import Array
 
 __getattr__ = lazy.says_what_is_left_out(__name__)
 
-__all__ = ["lobpcg_standard", "spsolve"]
+__all__ = ["lobpcg_standard", "spsolve", "spsolve_p"]
 
 
 def lobpcg_standard(A: Array | Callable[[Array], Array], X: Array, m: int = 100,
@@ -156,54 +155,3 @@ def _converged(apply: Callable, values: Array, U: Array, tol: Any, n: int) -> Ar
     image = apply(U)
     residual = jnp.linalg.norm(image - U * values[None], axis=0)
     return jnp.all(residual < tol * 10 * n * (values + jnp.linalg.norm(image, axis=0)))
-
-
-@jit
-def _dense(data: Array, indices: Array, indptr: Array) -> Array:
-    """Return the matrix that is stored as CSR."""
-    n = indptr.shape[0] - 1
-    place = jnp.arange(data.shape[0])
-    rows = jnp.searchsorted(indptr.astype(place.dtype), place, side="right") - 1
-    return jnp.zeros((n, n), data.dtype).at[rows, indices].add(data)
-
-
-def spsolve(data: Array, indices: Array, indptr: Array, b: Array, tol: float = 1e-6,
-            reorder: int = 1) -> Array:
-    """Return the solution ``x`` of ``A x = b`` for a square matrix in CSR form.
-
-    ``data``, ``indices``: [nse]; ``indptr``: int[n+1]; ``b``: [n].  The matrix is factored as a
-    dense one, which takes n² numbers of memory; so it is differentiated, mapped and compiled like
-    any other function.  ``tol`` and ``reorder`` (1, 2, 3 or 4) are for GPU libraries, and change
-    nothing.
-
-    Raises: ValueError for operands that do not fit.
-
-    >>> import saem.numpy as jnp
-    >>> from saem.experimental.sparse import CSR
-    >>> from saem.experimental.sparse.linalg import spsolve
-    >>> A = CSR.fromdense(jnp.array([[2., 0.], [1., 4.]]))
-    >>> spsolve(A.data, A.indices, A.indptr, jnp.array([2., 9.]))
-    Array([1., 2.], dtype=float32)
-    """
-    data, indices, indptr, b = map(jnp.asarray, (data, indices, indptr, b))
-    shapes = (f"data.shape={data.shape} indices.shape={indices.shape} "
-              f"indptr.shape={indptr.shape}")
-    if any(x.ndim != 1 for x in (data, indices, indptr, b)):
-        raise errors.explained(
-            errors.ArgumentError, "spsolve.C1",
-            f"Arrays must be one-dimensional. Got {shapes} b.shape={b.shape}",
-            advice="Solve for several right-hand sides with jax.vmap.")
-    if indptr.shape[0] != b.shape[0] + 1 or data.shape != indices.shape:
-        raise errors.explained(
-            errors.ArgumentError, "spsolve.C2",
-            f"Invalid CSR buffer sizes: {shapes} b.shape={b.shape}",
-            advice="indptr has one number more than there are rows.")
-    if data.dtype != b.dtype or not np.issubdtype(data.dtype, np.inexact):
-        raise errors.explained(
-            errors.ArgumentError, "spsolve.C3",
-            f"data types do not match: data.dtype={data.dtype.name} b.dtype={b.dtype.name}",
-            advice="Both are of one floating or complex dtype.")
-    if reorder not in (1, 2, 3, 4):
-        raise ValueError(f"reorder={reorder} not valid, must be one of [1, 2, 3, 4]")
-    del tol, reorder
-    return jnp.linalg.solve(_dense(data, indices, indptr), b)

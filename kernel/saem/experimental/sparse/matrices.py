@@ -5,7 +5,8 @@ one.  It is linear in the elements and in the dense operand.  So a tangent is th
 the cotangent of the dense operand is the product with the transposed matrix, and the cotangent of
 an element is the product of the two numbers that the element links.
 
-Read before: ``interpreters.ad``.  Read after: ``coo``, whose classes apply these primitives.
+Read before: ``interpreters.ad``.  Read after: ``coo``, whose classes apply these primitives,
+``solving``.
 Invariant: a jaxpr has the equations that JAX prints (tests/kernel/test_sparse_matrices.py).
 Source: the documentation of jax.experimental.sparse, and the jaxprs that JAX prints.
 """
@@ -41,7 +42,7 @@ def _places(row: Array, col: Array, spinfo: COOInfo) -> tuple[Array, Array, Shap
     return row, col, tuple(spinfo.shape)
 
 
-def _places_by_rows(indices: Array, indptr: Array, shape: Shape) -> tuple[Array, Array, Shape]:
+def places_by_rows(indices: Array, indptr: Array, shape: Shape) -> tuple[Array, Array, Shape]:
     """Return rows and columns from where each row starts: count the starts up to each element."""
     starts = jnp.zeros(indices.shape, jnp.int32).at[indptr].add(1)
     return jnp.cumsum(starts) - 1, indices, tuple(shape)
@@ -90,7 +91,7 @@ def _found_by_rows(mat: Array, nse: int, index_dtype: DTypeLike) -> tuple[Array,
 # -- primitives ------------------------------------------------------------------------------------
 
 
-def _defined(name: str, fun: Callable, several: bool = False) -> Any:
+def defined(name: str, fun: Callable, several: bool = False) -> Any:
     """Return a primitive that is computed, shaped and batched as ``fun`` is."""
     primitive = Primitive(name)
     primitive.multiple_results = several
@@ -112,7 +113,7 @@ def _defined(name: str, fun: Callable, several: bool = False) -> Any:
 
 
 def _define_todense(name: str, places: Callable) -> Any:
-    primitive = _defined(name, lambda data, i, j, **about: _todense(data, *places(i, j, **about)))
+    primitive = defined(name, lambda data, i, j, **about: _todense(data, *places(i, j, **about)))
 
     def transpose(ct: Any, data: Any, i: Any, j: Any, **about: Any) -> Any:
         row, col, _ = places(i, j, **about)
@@ -144,7 +145,7 @@ def _define_product(name: str, places: Callable, ndim: int) -> Any:
         links = _at(ct, row) * _at(dense, col)
         return links if ndim == 1 else links.sum(1), None, None, None
 
-    primitive = _defined(name, fun)
+    primitive = defined(name, fun)
     ad.defjvp(primitive,
               lambda t, data, i, j, dense, **params: primitive.bind(t, i, j, dense, **params),
               None, None,
@@ -155,7 +156,7 @@ def _define_product(name: str, places: Callable, ndim: int) -> Any:
 
 def _define_fromdense(name: str, found: Callable, places: Callable) -> Any:
     """Define the stored form of a dense matrix: its elements are linear in it, its places not."""
-    primitive = _defined(name, found, several=True)
+    primitive = defined(name, found, several=True)
 
     def jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
         (mat,), (t,) = primals, tangents
@@ -176,8 +177,8 @@ coo_matmat_p = _define_product("coo_matmat", _places, 2)
 coo_fromdense_p = _define_fromdense(
     "coo_fromdense", _found, lambda row, col, shape: (row, col))
 
-csr_todense_p = _define_todense("csr_todense", _places_by_rows)
-csr_matvec_p = _define_product("csr_matvec", _places_by_rows, 1)
-csr_matmat_p = _define_product("csr_matmat", _places_by_rows, 2)
+csr_todense_p = _define_todense("csr_todense", places_by_rows)
+csr_matvec_p = _define_product("csr_matvec", places_by_rows, 1)
+csr_matmat_p = _define_product("csr_matmat", places_by_rows, 2)
 csr_fromdense_p = _define_fromdense(
-    "csr_fromdense", _found_by_rows, lambda *where: _places_by_rows(*where)[:2])
+    "csr_fromdense", _found_by_rows, lambda *where: places_by_rows(*where)[:2])
