@@ -73,6 +73,8 @@ TABLE = (
     PrivateName("core", "concrete_or_error", "saem.extend.core:concrete_or_error",
                 "dynamiqs 0.3"),
     PrivateName("core", "full_lower", f"{_STAND_INS}:full_lower", "quax 0.4"),
+    PrivateName("core", "get_opaque_trace_state", "saem.extend.core:get_opaque_trace_state",
+                "jno 0.4"),
     PrivateName("core", "is_constant_dim", "saem.extend.readers:is_constant_dim",
                 "saiunit 0.5 (jax.core has it until 0.11)"),
     PrivateName("core", "jaxpr_as_fun", "saem.extend.core:jaxpr_as_fun", "quax 0.4"),
