@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
+
 import numpy as np
 import pytest
 from both import same, same_error
@@ -70,6 +72,10 @@ def test_segments_are_counted(jax_oracle):
                "num_segments must be non-negative.")
     same_error(jax_oracle, "jax.jit(jax.ops.segment_sum)(jnp.ones(2), jnp.arange(2))",
                "segment_sum() `num_segments` argument.")
+
+
+def test_lib_tells_the_version_of_jaxlib():
+    assert jax.lib.__version__ == version("jaxlib")
 
 
 def test_dlpack(jax_oracle):
