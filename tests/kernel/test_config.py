@@ -109,6 +109,16 @@ def test_an_unknown_name_is_refused_with_the_nearest():
         config.read("debug_nans")
 
 
+def test_a_test_of_a_program_may_replace_update(monkeypatch):
+    heard = []
+    with monkeypatch.context() as patch:
+        patch.setattr(config, "update", lambda *change: heard.append(change))
+        config.update("jax_debug_nans", True)
+    assert heard == [("jax_debug_nans", True)] and not config.jax_debug_nans
+    config.update("jax_debug_nans", False)
+    assert len(heard) == 1
+
+
 def test_values_are_checked():
     with pytest.raises(ValueError, match="'allow', 'warn', 'raise'"):
         config.update("jax_numpy_rank_promotion", "sometimes")

@@ -397,8 +397,6 @@ def _named(name: str) -> Setting:
 class Configuration:
     """The public ``saem.config``: every setting by its ``jax_…`` name."""
 
-    __slots__ = ()
-
     def update(self, name: str, val: Any) -> None:
         """Set ``name`` to ``val`` for the whole process (a thread inside a ``with`` keeps its own).
 
@@ -462,6 +460,9 @@ class Configuration:
         return _named(name).value
 
     def __setattr__(self, name: str, value: Any) -> None:
+        if name in vars(Configuration):  # as tests of programs replace ``update``
+            super().__setattr__(name, value)
+            return
         _named(name)
         raise AttributeError(f"settings are not assigned. Try: config.update({name!r}, {value!r})")
 

@@ -400,8 +400,8 @@ class Grid:
     def axis(self, s: slice) -> Any:
         """Return the numbers of one slice; an imaginary step is their number."""
         start = 0 if s.start is None else s.start
-        if isinstance(s.step, complex):
-            return linspace(start, s.stop, int(abs(s.step)))
+        if s.step is not None and np.iscomplexobj(s.step) and (step := complex(s.step)).imag:
+            return linspace(start, s.stop, int(abs(step)))
         return arange(start, s.stop, s.step)
 
 

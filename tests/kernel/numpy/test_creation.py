@@ -203,6 +203,11 @@ jnp.ix_(np.arange(2), np.array([4, 7]))
 jnp.mgrid[0:2, 0:3]
 jnp.ogrid[0:2, 0:3]
 jnp.mgrid[0:1:3j]
+jnp.mgrid[0:1:jnp.asarray(3)*1j, 0:2:2.7j]
+jnp.ogrid[0:1:jnp.complex64(3j)]
+jnp.r_[0:1:np.complex128(3+2j)]
+jnp.mgrid[0:1:complex(6)]
+jax.jit(lambda n: jnp.mgrid[0:1:n])(3j)
 jnp.fromfunction(lambda x, y: x - y, (2, 3))
 jnp.fromfunction(lambda x, y: x + y, (2, 2), dtype=int)
 """

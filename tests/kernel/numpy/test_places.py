@@ -38,14 +38,6 @@ jnp.triu_indices(3)
 jnp.triu_indices(3,1)
 jnp.triu_indices(3,-5,2)
 jnp.triu_indices(2,9)
-jit(jnp.unravel_index)(np.array([0,5,11,30,-1,-40]), (3,4))
-jit(jnp.unravel_index)(np.array([0,5,11,30,-1,-40]), np.array([3,4]))
-jit(jnp.unravel_index)(np.array([0,5,11,30,-1,-40]), 12)
-jit(jnp.unravel_index)(7, (jnp.int8(3),jnp.int8(4)))
-jit(lambda n: jnp.unravel_index(jnp.arange(3,dtype=jnp.uint8),(3,n)))(4)
-jit(jnp.unravel_index)(jnp.array([[1,2],[7,8]]), (2,1,np.int32(4)))
-jnp.unravel_index(3, np.array([[3,4]]))
-jit(jnp.unravel_index)(3, np.array([[3,4]]))
 jnp.triu_indices(2.)
 jnp.triu_indices(-2)
 jnp.tril_indices_from(w)
@@ -57,6 +49,16 @@ jnp.mask_indices(3,jnp.triu,1)
 jnp.mask_indices(3,jnp.tril,-1,size=5)
 """
 
+TRACED_SIZES = """
+jax.jit(jnp.unravel_index)(np.array([0,5,11,30,-1,-40]), (3,4))
+jax.jit(jnp.unravel_index)(np.array([0,5,11,30,-1,-40]), np.array([3,4]))
+jax.jit(jnp.unravel_index)(np.array([0,5,11,30,-1,-40]), 12)
+jax.jit(jnp.unravel_index)(7, (jnp.int8(3),jnp.int8(4)))
+jax.jit(lambda n: jnp.unravel_index(jnp.arange(3,dtype=jnp.uint8),(3,n)))(4)
+jax.jit(jnp.unravel_index)(jnp.array([[1,2],[7,8]]), (2,1,np.int32(4)))
+jnp.unravel_index(3, np.array([[3,4]]))
+jax.jit(jnp.unravel_index)(3, np.array([[3,4]]))
+"""
 FILLED = """
 jnp.fill_diagonal(w,5,inplace=False)
 jnp.fill_diagonal(w,f[:3],inplace=False)
@@ -74,6 +76,10 @@ jnp.fill_diagonal([[1]],5,inplace=False)
 
 def test_places_and_filled_diagonals_are_jaxs(jax_oracle):
     check(jax_oracle, (PLACES + FILLED).split(), w=WIDE, f=VECTOR)
+
+
+def test_sizes_of_places_may_be_traced(jax_oracle):
+    check(jax_oracle, TRACED_SIZES.strip().splitlines())
 
 
 def test_places_need_no_values_inside_a_trace():
