@@ -250,7 +250,7 @@ BEGINNINGS = {"wide": SETTINGS, "strict": SETTINGS, "linalg": WIDE, "grids": WID
               "solvers": SOLVERS, "sparse": SPARSE, "tree": TREE, "layers": LAYERS}
 
 FLOATING = "XYZQVWMPTSR"
-LETTER = re.compile(rf"\b([{FLOATING}])\b")
+LETTER = re.compile(rf"(?<!\.)\b([{FLOATING}])\b")  # not the T of X.T
 CHOICE = re.compile(r"\{([^{}]*\|[^{}]*)\}")
 # What the operands of a call are replaced by, most telling first.
 KINDS = ("c8", "i4", "bf", "f2", "b1", "u1", "i1", "empty", "rank0", "two", "half", "text")
