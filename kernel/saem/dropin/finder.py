@@ -3,7 +3,8 @@
 Python asks the finders in ``sys.meta_path`` for every module that is not in ``sys.modules`` yet.
 ``AliasFinder`` is first there and answers for ``jax`` and everything below it: the loader it
 returns imports the module of the same name in ``saem`` and gives that very object.  Without
-it, Python would find the file through ``saem.__path__`` and execute it a second time.
+it, Python would find the file through ``saem.__path__`` and execute it a second time.  The first
+``import jax`` reads the environment again, for programs set variables of JAX before it.
 
 Read before: ``dropin``.  Read after: ``dropin.private_names``, ``dropin.metadata``.
 Invariant: for each name, ``sys.modules["jax.X"] is sys.modules["saem.X"]``; a module keeps its own

@@ -58,7 +58,7 @@ _rows = {row.name: row for row in TABLE}
 
 
 class EmptyModule(ModuleType):
-    """A module that can be imported, whose names raise with the reason."""
+    """A module that can be imported; names that its row does not offer raise with the reason."""
 
     def __init__(self, fullname: str, row: UnofferedModule):
         super().__init__(fullname, f"{fullname} is not offered. Instead: {row.instead}.")

@@ -414,17 +414,15 @@ def unravel_index(indices: ArrayLike, shape: Shape | ArrayLike) -> tuple[Any, ..
     indices = array_argument("unravel_index", indices)
     if isinstance(shape, Tracer):
         shape = tuple(shape) if shape.ndim else (shape,)
-    if isinstance(shape, Sequence) and any(isinstance(n, Tracer) for n in shape):
-        known = False
-    else:
-        shape, known = np.atleast_1d(np.asarray(shape)).tolist(), True
-    if any(np.ndim(n) for n in shape):
+    traced = isinstance(shape, Sequence) and any(isinstance(n, Tracer) for n in shape)
+    sizes = shape if traced else np.atleast_1d(np.asarray(shape)).tolist()
+    if any(np.ndim(n) for n in sizes):
         raise errors.explained(errors.ArgumentError, "unravel_index.C1",
                                "unravel_index: shape should be a scalar or 1D sequence.",
                                advice="Give one size for each axis.")
-    if known:
-        return _unravel_known(indices, shape=tuple(int(n) for n in shape))
-    return _unravel_traced(indices, tuple(shape))
+    if traced:
+        return _unravel_traced(indices, tuple(sizes))
+    return _unravel_known(indices, shape=tuple(map(int, sizes)))
 
 
 def ravel_multi_index(multi_index: Sequence[Any], dims: Sequence[int], mode: str = "raise",
