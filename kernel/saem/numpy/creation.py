@@ -425,7 +425,8 @@ def from_dlpack(x: ArrayLike, /, *, device: Any = None, copy: bool | None = None
         if copy is False:
             raise ValueError("from_dlpack(copy=False) needs memory that may be written and whose "
                              "numbers lie side by side. Set copy=True or copy=None.")
-        array = asarray(x if isinstance(x, np.ndarray) else np.from_dlpack(x))
+        only_read = isinstance(x, np.ndarray) and not x.flags.writeable  # NumPy 2.0 refuses these
+        array = asarray(x if only_read else np.from_dlpack(x))
     elif copy or dtypes.canonicalize(array.dtype) != array.dtype:
         array = copy_array(array).astype(dtypes.canonicalize(array.dtype))
     return placed(array, device or array.sharding)
