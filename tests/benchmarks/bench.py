@@ -1,10 +1,12 @@
 """How fast is Saem, compared with the real JAX on the same machine in the same minutes?
 
 Three processes, one for each library, are asked in turns: round by round, the same row on Saem, on
-JAX and, where it has the operation, on NumPy.  The ratio is the median over the rounds of
-(Saem's time / JAX's time in that round), so a machine that slows down for a while slows both.  A
-second table compares with engines that run eagerly: MLX on the CPU, autograd and NumPy.  Both are
-printed, stored with every figure under ``results/``, and drawn.
+JAX and, where it has the operation, on NumPy.  The ratio is the median over the rounds of (Saem's
+time / JAX's time in that round), so a machine that slows down for a while slows both.  Every row
+has processes of its own: XLA takes up to half longer to compile in one whose memory a big program
+has left in pieces, and no row may depend on which came before.  A second table compares with
+engines that run eagerly: MLX on the CPU, autograd and NumPy.  Both are printed, stored with every
+figure under ``results/``, and drawn.
 
 Read before: ``rows.py``, ``peers.py``, ``worker.py``.  Read after: ``draw.py``.
 Invariant: the libraries never share a process, and a row whose values differ is not called faster.
@@ -13,6 +15,7 @@ Invariant: the libraries never share a process, and a row whose values differ is
 from __future__ import annotations
 
 import argparse
+import contextlib
 import datetime
 import json
 import math
@@ -22,7 +25,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -71,6 +74,15 @@ class Worker:
     def close(self) -> None:
         """Let the process end."""
         self.process.communicate()
+
+
+@contextlib.contextmanager
+def workers_of(pythons: dict[str, str]) -> Iterator[dict[str, Worker]]:
+    """New processes of the libraries, for one row."""
+    workers = {library: Worker(python, library) for library, python in pythons.items()}
+    yield workers
+    for worker in workers.values():
+        worker.close()
 
 
 @dataclass
@@ -323,17 +335,21 @@ def show(texts: Sequence[str], widths: Sequence[int]) -> None:
     print("  ".join(text.ljust(width) for text, width in pairs).rstrip(), flush=True)
 
 
-def add_peers(python: str, workers: dict[str, Worker], about: dict[str, str]) -> bool:
-    """Start workers for MLX and autograd; says why, and returns False, where they are missing."""
+def has_peers(python: str) -> bool:
+    """Whether MLX and autograd are there; says so where they are not."""
     probe = [python, "-c", "import mlx.core, autograd"]
     if not Path(python).is_file() or subprocess.run(probe, capture_output=True).returncode:
         print("Skipped: the table of MLX and autograd, which `make bench` installs in .venv-peers "
               "where their packages can be had.")
         return False
-    for library in ("mlx", "autograd"):
-        worker = workers[library] = Worker(python, library)
-        about[library] = f"{worker.about['version']} on Python {worker.about['python']}"
     return True
+
+
+def versions(pythons: dict[str, str]) -> dict[str, str]:
+    """Which version of each library is measured, on which Python."""
+    with workers_of(pythons) as workers:
+        return {library: f"{worker.about['version']} on Python {worker.about['python']}"
+                for library, worker in workers.items()}
 
 
 def main() -> None:
@@ -346,15 +362,11 @@ def main() -> None:
     if not Path(options.jax).exists():
         raise SystemExit(f"There is no {options.jax}. Try: make bench, which installs JAX there.")
     pythons = {"saem": options.saem, "jax": options.jax, "numpy": options.saem}
-    workers = {library: Worker(python, library) for library, python in pythons.items()}
     about = {
         "date": datetime.date.today().isoformat(),
         "machine": f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()}",
         "rounds": str(options.rounds),
-        **{
-            worker.about["library"]: f"{worker.about['version']} on Python {worker.about['python']}"
-            for worker in workers.values()
-        },
+        **versions(pythons),
     }
     widths = (38, 9, 9, 9, 9, 15, 7, 8)
     results = []
@@ -364,19 +376,21 @@ def main() -> None:
             with tempfile.TemporaryDirectory() as folder:
                 results.append(measure_fresh(row, pythons, options.rounds, folder))
         else:
-            results.append(measure(row, workers, options.rounds))
+            with workers_of(pythons) as workers:
+                results.append(measure(row, workers, options.rounds))
         show(cells(results[-1]), widths)
-    workers.pop("jax").close()
     print(summary(results))
     peers = []
-    if peer_rows and add_peers(options.peers, workers, about):
+    if peer_rows and has_peers(options.peers):
+        of_peers = {"mlx": options.peers, "autograd": options.peers}
+        about |= versions(of_peers)
+        pythons = {"saem": options.saem, "numpy": options.saem, **of_peers}
         widths_of_peers = (41, 9, 9, 9, 9, 6, 8, 6, 8)
         show(PEER_HEADINGS, widths_of_peers)
         for peer_row in peer_rows:
-            peers.append(measure_peers(peer_row, workers, options.rounds))
+            with workers_of(pythons) as workers:
+                peers.append(measure_peers(peer_row, workers, options.rounds))
             show(peer_cells(peers[-1]), widths_of_peers)
-    for worker in workers.values():
-        worker.close()
     if not options.no_store and not options.only:
         store(results, peers, about, HERE / "results")
         print(f"Stored in {os.path.relpath(HERE / 'results')}/latest.md and latest.json")
