@@ -142,7 +142,7 @@ $(VENV)/.dev: $(VENV)/.lab pyproject.toml
 $(ORACLE)/.done:
 	$(call make_venv,$(ORACLE))
 	$(call say,Installing the real JAX $(JAX_VERSION) into $(ORACLE) (tests and benchmarks ask it))
-	@$(ORACLE)/bin/python -m pip install -qq --disable-pip-version-check 'jax==$(JAX_VERSION)' cloudpickle
+	@$(ORACLE)/bin/python -m pip install -qq --disable-pip-version-check 'jax==$(JAX_VERSION)' cloudpickle absl-py
 	@touch $@
 
 $(PROGRAMS)/.done: tests/programs/requirements.txt $(wildcard tests/programs/scripts/*.txt)

@@ -182,6 +182,8 @@ def test_a_missing_module_gives_its_reason():
 @pytest.mark.parametrize("row", private_names.TABLE, ids=lambda row: f"{row.module}.{row.name}")
 def test_every_private_name_of_the_table_is_found(row):
     home, _, attribute = row.source.partition(":")
+    if row.source.startswith("saem.dropin.test_tools:"):
+        pytest.importorskip("absl", reason="absl-py, on which test cases are built, is not there")
     assert hasattr(importlib.import_module(home), attribute)
     assert row.needed_by
 

@@ -29,6 +29,7 @@ class PrivateName(NamedTuple):
 
 
 _STAND_INS = "saem.dropin.stand_ins"
+_TEST_TOOLS = "saem.dropin.test_tools"
 
 TABLE = (
     PrivateName("ad_checkpoint", "checkpoint", "saem.ad_checkpoint:checkpoint", "jaxcld 0.2"),
@@ -197,6 +198,27 @@ TABLE = (
     PrivateName("state.indexing", "Slice", "saem.core.dynamic_slices:Slice", "haliax 0.2"),
     PrivateName("state.types", "AbstractRef", "saem.core.refs:AbstractRef", "flax.nnx 0.12"),
     PrivateName("traceback_util", "_exclude_paths", "saem.core.source:_excluded", "flax 0.12"),
+    PrivateName("test_util", "JaxTestCase", f"{_TEST_TOOLS}:JaxTestCase",
+                "tests of jax-scipy-spatial 0.2, sglang-jax 0.1"),
+    PrivateName("test_util", "JaxTestLoader", f"{_TEST_TOOLS}:JaxTestLoader",
+                "tests of jax-scipy-spatial 0.2, sglang-jax 0.1"),
+    PrivateName("test_util", "assert_num_jit_and_pmap_compilations",
+                f"{_TEST_TOOLS}:assert_num_jit_and_pmap_compilations", "tests of plastax 0.1"),
+    PrivateName("test_util", "check_close", f"{_STAND_INS}:check_close",
+                "tests of jax-finufft 1.3"),
+    PrivateName("test_util", "check_grads", "saem.test_util:check_grads",
+                "tests of jax-finufft 1.3"),
+    PrivateName("test_util", "count_pjit_cpp_cache_miss",
+                f"{_TEST_TOOLS}:count_pjit_cpp_cache_miss", "tests of sglang-jax 0.1"),
+    PrivateName("test_util", "dtypes", f"{_TEST_TOOLS}:dtypes", "tests of jax-scipy-spatial 0.2"),
+    PrivateName("test_util", "is_device_tpu_at_least", f"{_TEST_TOOLS}:is_device_tpu_at_least",
+                "tests of sglang-jax 0.1"),
+    PrivateName("test_util", "rand_default", f"{_TEST_TOOLS}:rand_default",
+                "tests of jax-scipy-spatial 0.2"),
+    PrivateName("test_util", "sample_product", f"{_TEST_TOOLS}:sample_product",
+                "tests of jax-scipy-spatial 0.2"),
+    PrivateName("test_util", "with_config", f"{_TEST_TOOLS}:with_config",
+                "tests of sglang-jax 0.1"),
     PrivateName("traceback_util", "api_boundary", f"{_STAND_INS}:api_boundary", "flax 0.12"),
     PrivateName("traceback_util", "filter_traceback", f"{_STAND_INS}:filter_traceback",
                 "brainstate 0.5 (debug_nan)"),

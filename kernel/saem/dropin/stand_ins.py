@@ -167,12 +167,13 @@ def check_close(xs: Any, ys: Any, atol: Any = None, rtol: Any = None, err_msg: s
         wide = np.complex128 if dtypes.is_complex(dtype) else np.float64
         np.testing.assert_allclose(
             np.asarray(x).astype(wide), np.asarray(y).astype(wide), err_msg=err_msg,
-            atol=_tolerance(atol, dtype) * np.size(x), rtol=_tolerance(rtol, dtype) * np.size(x))
+            atol=tolerance(atol, dtype) * np.size(x), rtol=tolerance(rtol, dtype) * np.size(x))
 
     tree.map_(check, xs, ys)
 
 
-def _tolerance(given: Any, dtype: Any) -> float:
+def tolerance(given: Any, dtype: Any) -> float:
+    """Return the tolerance for ``dtype``: of one number, one for each dtype, or None."""
     usual = _CLOSE.get(dtype.name, 0.0)
     if isinstance(given, Mapping):
         return {np.dtype(kind): size for kind, size in given.items()}.get(dtype, usual)
