@@ -52,7 +52,7 @@ REASONS: dict[str, dict[str, str]] = {
             "deflinear defzero deriv_prop fact jet2 jet_fun jet_rules jet_subtrace linear_prop "
             "traceable zero_prop zero_series zero_term".split(), INTERNAL)},
     "experimental.ode": {
-        **dict.fromkeys("api_util custom_derivatives map promote_dtypes_inexact safe_map safe_zip "
+        **dict.fromkeys("custom_derivatives map promote_dtypes_inexact safe_map safe_zip "
                         "tree_leaves tree_map zip".split(), LEAKED),
         "ravel_first_arg_": INTERNAL},
     "experimental.multihost_utils": {

@@ -46,6 +46,7 @@ TABLE = (
     PrivateName("array", "ArrayImpl", "saem._jaxlib:ArrayImpl", "xtrax 0.4"),
     PrivateName("array", "_reconstruct_array", f"{_STAND_INS}:reconstruct_array",
                 "pickles of arrays that JAX wrote (probdiffeq 0.9 ships some)"),
+    PrivateName("basearray", "Array", "saem:Array", "jax-ifnt 0.1 (imports the module)"),
     PrivateName("checkify", "Error", "saem.experimental.checkify:Error", "flax.nnx 0.12"),
     PrivateName("checkify", "checkify", "saem.experimental.checkify:checkify", "flax.nnx 0.12"),
     PrivateName("checkify", "user_checks", "saem.experimental.checkify:user_checks",

@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from saem import api_util as api_util  # found here by libraries (bijx)
 from saem import lax, tree
 from saem import numpy as jnp
 from saem.core import dtypes, errors, lazy

@@ -163,6 +163,8 @@ METHODS: dict[str, Callable] = {
     "ravel": manipulation.ravel,
     "reshape": manipulation.reshape_method,
     "__round__": round_method,
+    # called by functions that libraries have copied from jax.jacobian (bijx)
+    "_split": lambda x, indices_or_sections, axis=0: joining.split(x, indices_or_sections, axis),
     "squeeze": manipulation.squeeze,
     "std": reductions.std,
     "sum": reductions.sum,
