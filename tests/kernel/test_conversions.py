@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Hashable
 
 import numpy as np
 import pytest
@@ -110,6 +111,14 @@ def test_a_tracer_prints_without_numbers():
 def test_a_tracer_has_no_hash_and_no_assignment():
     with pytest.raises(TypeError, match="unhashable"):
         jax.jit(lambda x: {x: 1})(2.0)
+    seen = []
+
+    def look(x):  # as caches of libraries do
+        seen.append(isinstance(x, Hashable))
+        return x
+
+    jax.jit(look)(2.0), jax.grad(look)(2.0), jax.vmap(look)(X)
+    assert seen == [False] * 3
 
     def assign(x):
         x[0] = 1.0

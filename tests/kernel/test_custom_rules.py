@@ -698,3 +698,32 @@ def test_a_cotangent_that_is_none_is_zeros_for_the_rules_before(jax_oracle):
                 for f in functions]
 
     same(jax_oracle, program)
+
+
+def test_a_linear_function_that_is_its_own_rule_is_transposed_around_what_is_known(jax_oracle):
+    def program(x):
+        jnp, lax = jax.numpy, jax.lax
+
+        def diagonal(x):  # which elements are taken is computed in the function
+            return jnp.where(jnp.eye(4) == 1, x, 0.).sum()
+
+        def several(x):
+            index = jnp.argsort(jnp.arange(4) % 3)
+            return jnp.take(x, index, axis=0) * jnp.cos(jnp.arange(4.)) + x[jnp.arange(4), index]
+
+        def every_way(function, ct):
+            f = jax.custom_jvp(function)
+            f.defjvp(lambda p, t: (f(*p), f(*t)))
+            pulled = lambda x: jax.vjp(f, x)[1](ct)
+            summed = jax.grad(lambda x: f(x).sum())
+            return [
+                pulled(x), jax.jit(pulled)(x), jax.jvp(pulled, (x,), (x,)), summed(x),
+                jax.linear_transpose(f, x)(ct), jax.vmap(summed)(jnp.stack([x, 2 * x])),
+                jax.grad(lambda x: jax.vmap(f)(jnp.stack([x, 2 * x])).sum())(x),
+                jax.grad(lambda x: lax.scan(lambda c, _: (c + f(x).sum(), None), 0., None,
+                                            length=2)[0])(x),
+                jax.jacrev(f)(x), jax.hessian(lambda x: f(x * x).sum())(x)]
+
+        return every_way(diagonal, jnp.float32(1)), every_way(several, jnp.ones((4, 4)))
+
+    same(jax_oracle, program, x=np.arange(16, dtype=np.float32).reshape(4, 4))

@@ -306,3 +306,22 @@ def test_wide_dtypes_are_not_weak():
                              ("complex128", "complex64")):
             assert jnp.promote_types(np.dtype(wide), np.dtype(narrow)) == np.dtype(wide)
             assert jnp.promote_types(np.dtype(narrow), np.dtype(wide)) == np.dtype(wide)
+
+
+@pytest.mark.parametrize("dtype", ["jnp.float64", "jnp.int64", "np.float64", "'float64'",
+                                   "np.dtype('float64')", "float", "jnp.float32", "jnp.complex128"])
+def test_which_dtypes_are_narrowed_with_a_warning_is_as_on_jax(jax_oracle, dtype):
+    program = f"""
+import warnings
+result = []
+for ask in (lambda D: jnp.result_type(D), lambda D: jnp.result_type(D, np.float32(1)),
+            lambda D: jax.dtypes.result_type(D), lambda D: jnp.promote_types(D, np.int8),
+            lambda D: jax.dtypes.canonicalize_dtype(D), lambda D: jnp.zeros(2, D).dtype,
+            lambda D: jnp.ones(2).astype(D).dtype, lambda D: jnp.can_cast(D, np.float32)):
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        result.append((str(ask({dtype})), bool(seen)))
+"""
+    names = {"jax": jax, "jnp": jnp, "np": np}
+    exec(program, names)
+    assert [tuple(row) for row in jax_oracle.run(program).value] == names["result"]

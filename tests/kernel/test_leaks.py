@@ -141,3 +141,25 @@ def test_checking_leaks_finds_those_of_grad_and_scan_too(leaky):
 def test_programs_without_leaks_pass(program):
     with jax.checking_leaks():
         program()
+
+
+@pytest.mark.parametrize("transform", [
+    jax.jit, jax.grad, jax.vmap, jax.make_jaxpr, jax.hessian,
+    lambda f: lambda x: jax.jvp(f, (x,), (x,)), lambda f: lambda x: jax.lax.scan(
+        lambda c, _: (f(c), None), x, length=3)], ids=[
+    "jit", "grad", "vmap", "make_jaxpr", "hessian", "jvp", "scan"])
+def test_nothing_is_searched_where_nobody_holds_a_tracer(transform):
+    searched = []
+
+    def seen(phase, about):
+        searched.append((phase, about["generation"]))
+
+    x = jnp.arange(3.) if transform is jax.vmap else 1.
+    with jax.checking_leaks():
+        transform(lambda x: jnp.sin(x) * 2)(x)
+        gc.callbacks.append(seen)
+        try:
+            transform(lambda x: jnp.sin(x) * 2)(x)
+        finally:
+            gc.callbacks.remove(seen)
+    assert ("start", 2) not in searched

@@ -11,7 +11,7 @@ import pickle
 
 import numpy as np
 import pytest
-from both import same_error
+from both import same, same_error
 from referring import Programs, m, same_programs, v
 
 import saem as jax
@@ -874,3 +874,21 @@ def test_empty_ref_is_written_before_it_is_read():
 
     np.testing.assert_array_equal(jax.jit(f)(jnp.arange(3.)), [0, 2, 4])
     np.testing.assert_array_equal(jax.grad(lambda x: f(x).sum())(jnp.arange(3.)), [2, 2, 2])
+
+
+def test_arrays_are_made_like_a_reference_without_reading_it(jax_oracle):
+    def program(x):
+        jnp = jax.numpy
+        ways = [
+            jnp.zeros_like, jnp.ones_like, lambda r: jnp.full_like(r, 2),
+            lambda r: jnp.full_like(r, 2.5, dtype=jnp.int32), lambda r: jnp.empty_like(r).shape,
+            lambda r: jnp.zeros_like(r, shape=(3,)), lambda r: jax.lax.full_like(r, 7),
+            lambda r: jax.lax.full_like(r, 1, jnp.float16), lambda r: str(jnp.result_type(r)),
+            lambda r: str(jnp.result_type(r, jnp.complex64))]
+        out = [way(jax.new_ref(v)) for way in ways for v in (x, jnp.int8(3), jnp.arange(2))]
+        traced = [jax.jit(way)(jax.new_ref(x)) for way in ways[:4]]
+        mapped = [jax.vmap(way)(jax.new_ref(x)) for way in ways[:4]]
+        pulled = jax.grad(lambda x: (jnp.zeros_like(jax.new_ref(x)) + x * x).sum())(x)
+        return out, traced, mapped, pulled, str(jax.make_jaxpr(jnp.zeros_like)(jax.new_ref(x)))
+
+    same(jax_oracle, program, x=np.arange(6, dtype=np.float32).reshape(2, 3))

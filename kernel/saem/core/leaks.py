@@ -18,6 +18,7 @@ import collections
 import functools
 import gc
 import sys
+import weakref
 from collections.abc import Iterator
 from types import CellType, FrameType, FunctionType, ModuleType
 from typing import Any
@@ -171,11 +172,16 @@ def _local_variable(container: Any, path: str) -> str:
 checking_leaks = functools.partial(config.check_tracer_leaks, True)
 
 
-def check_leaks(trace: Trace) -> None:
-    """Refuse a finished ``trace`` of which tracers are still held.
+def check_leaks(finished: weakref.ref[Trace]) -> None:
+    """Refuse a finished trace of which tracers are still held.
 
-    Raises: Exception that names each of them and what holds it.
+    The caller holds neither the trace nor its tracers any more, so a trace that nothing else holds
+    is gone, and no objects need be searched, which takes long.
+    Raises: Exception that names each tracer and what holds it.
     """
+    trace = finished()
+    if trace is None:
+        return
     gc.collect()
     lines = []
     for tracer in gc.get_referrers(trace):

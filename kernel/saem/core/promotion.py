@@ -267,8 +267,12 @@ def typed(value: Any) -> Typed:
         return dtypes.default_dtype(kind), kind is not bool
     aval = getattr(value, "aval", None)
     if aval is not None:
-        return aval.dtype, getattr(aval, "weak_type", False)
-    if value is None or isinstance(value, (str, type, np.dtype, dtypes.ExtendedDType)):
+        return aval.dtype, getattr(getattr(aval, "inner_aval", aval), "weak_type", False)
+    dtype = getattr(value, "dtype", None)
+    # a type of numbers that has a dtype, such as jnp.float64, is narrowed without a word
+    typeless = not isinstance(dtype, np.dtype) and isinstance(
+        value, (str, type, np.dtype, dtypes.ExtendedDType))
+    if value is None or typeless:
         if isinstance(value, type) and value in dtypes.PYTHON_SCALARS:
             return dtypes.default_dtype(value), value is not bool
         value = dtypes.default_dtype(float) if value is None else value

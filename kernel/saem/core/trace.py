@@ -340,8 +340,8 @@ class Tracer(_jaxlib.Array):
 
     __str__ = __repr__
 
-    def __hash__(self):
-        raise TypeError(f"unhashable type: {type(self).__name__!r}")
+    # As arrays: equality is asked of each element.  Caches of libraries ask for ``Hashable``.
+    __hash__: Any = None
 
 
 aval_functions[Tracer] = own_aval

@@ -45,7 +45,7 @@ from saem.ops.linear import add_cotangents, zeros_of
 from saem.transform.derivatives import as_array
 from saem.transform.jvp import instantiate
 from saem.transform.linear_maps import is_float0, tangent_type
-from saem.transform.linearize import backward_pass
+from saem.transform.linearize import backward_pass, without_known
 
 refs = lazy.later("saem.refs.operations")
 
@@ -300,4 +300,4 @@ class CustomJVPCall(RuledCall):
         opened = jaxpr.replace(constvars=[*jaxpr.constvars, *known],
                                invars=pick(jaxpr.invars, linear))
         values = [*self.call_jaxpr.consts, *pick(args, linear, False)]
-        return with_nones(linear, backward_pass(opened, values, cts))
+        return with_nones(linear, backward_pass(*without_known(opened, values), cts))

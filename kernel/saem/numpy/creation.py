@@ -605,6 +605,9 @@ def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any, where: Any) -> 
     check_arraylike(name, a)
     a = as_value(a)
     aval = aval_of(a)
+    if is_ref(aval):  # what it holds is not read
+        aval = aval.inner_aval
+        a = ShapeDtypeStruct(aval.shape, aval.dtype)
     shape = aval.shape if shape is None else canonical_shape(shape)
     weak = dtype is where is None and aval.weak_type and not aval_of(value).shape
     wanted = aval.dtype if dtype is None else check_dtype(name, dtype)

@@ -23,6 +23,7 @@ from saem.core.avals import ShapedArray, aval_of, kept
 from saem.core.axes import batch_entry
 from saem.core.dimensions import as_shape, as_size, differ, is_static, unwrapped
 from saem.core.primitive import NOT_LINEAR, Primitive, UndefinedPrimal, primitive
+from saem.core.refs import is_ref
 from saem.core.sharded import like_type, shard_like, with_entry
 from saem.core.trace import bind
 from saem.ops import sharding_rules, sum_rules
@@ -730,6 +731,8 @@ def full_like(x: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None,
     _check_place("full_like", sharding)
     x = unwrapped(x)
     aval = aval_of(x)
+    if is_ref(aval):  # what it holds is not read
+        aval = aval.inner_aval
     if shape is None and sharding is None and aval.explicit is not None:
         # An array knows the devices of its mesh, its type only the mesh's shape.
         sharding = x.sharding if type(x) is _jaxlib.ArrayImpl else aval.explicit

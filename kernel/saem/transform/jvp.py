@@ -11,6 +11,7 @@ Source: Pearlmutter and Siskind 2008 (nesting); Griewank and Walther 2008, chapt
 from __future__ import annotations
 
 import functools
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -170,16 +171,14 @@ def jvp_flat(fun: Callable[..., Sequence[Any]], primals: Sequence[Any], tangents
     tracers = [trace.wrap(x, dx) for x, dx in zip(primals, tangents)]
     outs = run_under(trace, fun, tracers)
     trace.live = False
-    if config.check_tracer_leaks.value:
-        check_leaks(trace)
     if aux:
         aux[:] = [trace.split(x)[0] for x in aux]
-    results, out_tangents = [], []
-    for x in outs:
-        out, tangent = trace.split(x)
-        results.append(out)
-        out_tangents.append(tangent)
-    return results, out_tangents
+    pairs = [trace.split(x) for x in outs]
+    if config.check_tracer_leaks.value:
+        finished = weakref.ref(trace)
+        del trace, tracers, outs
+        check_leaks(finished)
+    return [out for out, _ in pairs], [tangent for _, tangent in pairs]
 
 
 def instantiate(tangent: Any, primal: Any) -> Any:

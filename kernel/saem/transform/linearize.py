@@ -278,7 +278,7 @@ def partial_eval_jaxpr(closed: ClosedJaxpr, unknown: tuple[bool, ...]
     return known, ClosedJaxpr(unknown_jaxpr), out_unknown, len(tail.constvars)
 
 
-def _without_known(jaxpr: Jaxpr, consts: list[Any]) -> tuple[Jaxpr, list[Any]]:
+def without_known(jaxpr: Jaxpr, consts: list[Any]) -> tuple[Jaxpr, list[Any]]:
     """Evaluate the equations of ``jaxpr`` that no linear input reaches; they become constants.
 
     A linear program has such equations where its constants are converted, for example to its dtype.
@@ -315,7 +315,7 @@ def transpose_jaxpr(closed: ClosedJaxpr, linear: tuple[bool, ...], has_ct: tuple
 
     def pull(*flat: Any) -> list[Any]:
         values, cts = split_list(flat, len(residuals))
-        got = backward_pass(*_without_known(opened, [*closed.consts, *values]),
+        got = backward_pass(*without_known(opened, [*closed.consts, *values]),
                             with_nones(has_ct, cts))
         reached[:] = [ct is not None for ct in got]
         return [ct for ct in got if ct is not None]
@@ -328,4 +328,4 @@ def transpose_jaxpr(closed: ClosedJaxpr, linear: tuple[bool, ...], has_ct: tuple
 
 
 __all__ = ["Linearized", "PartialTrace", "backward_pass", "linearize_flat", "partial_eval_jaxpr",
-           "transpose_jaxpr"]
+           "transpose_jaxpr", "without_known"]

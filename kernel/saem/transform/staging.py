@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import threading
 import time
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -288,7 +289,9 @@ def trace_flat(fun: Callable[..., Sequence[Any]], in_avals: Sequence[ShapedArray
     if config.debug_key_reuse.value:
         key_watch.traced(closed)
     if config.check_tracer_leaks.value:
-        check_leaks(trace)
+        finished = weakref.ref(trace)
+        del trace, outs
+        check_leaks(finished)
     return closed
 
 

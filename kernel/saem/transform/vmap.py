@@ -9,6 +9,7 @@ Invariant: a value that is the same for every example stays unbatched.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -136,9 +137,11 @@ def vmap_flat(fun: Callable[..., Sequence[Any]], size: int, xs: Sequence[Any],
     else:  # nothing to bind, nothing to hide
         outs = run_under(trace, fun, tracers)
     trace.live = False
-    if config.check_tracer_leaks.value:
-        check_leaks(trace)
     pairs = [trace.split(x) for x in outs]
+    if config.check_tracer_leaks.value:
+        finished = weakref.ref(trace)
+        del trace, tracers, outs
+        check_leaks(finished)
     return [x for x, _ in pairs], [d for _, d in pairs]
 
 
