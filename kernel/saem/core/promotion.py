@@ -278,7 +278,6 @@ def typed(value: Any) -> Typed:
         value = dtypes.default_dtype(float) if value is None else value
         foreign = dtypes.is_foreign(dtypes.as_dtype(value))  # no node of the lattice: refused there
         return dtypes.canonicalize(value, explicit=not foreign, where="dtype"), False
-    dtype = getattr(value, "dtype", None)
     if dtype is not None:
         return dtypes.canonicalize(dtype), bool(getattr(value, "weak_type", False))
     bases: tuple[Any, ...] = (bool, int, float, complex)
