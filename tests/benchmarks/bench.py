@@ -80,9 +80,11 @@ class Worker:
 def workers_of(pythons: dict[str, str]) -> Iterator[dict[str, Worker]]:
     """New processes of the libraries, for one row."""
     workers = {library: Worker(python, library) for library, python in pythons.items()}
-    yield workers
-    for worker in workers.values():
-        worker.close()
+    try:
+        yield workers
+    finally:
+        for worker in workers.values():
+            worker.close()
 
 
 @dataclass

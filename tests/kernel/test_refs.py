@@ -892,3 +892,14 @@ def test_arrays_are_made_like_a_reference_without_reading_it(jax_oracle):
         return out, traced, mapped, pulled, str(jax.make_jaxpr(jnp.zeros_like)(jax.new_ref(x)))
 
     same(jax_oracle, program, x=np.arange(6, dtype=np.float32).reshape(2, 3))
+
+
+def test_iterating_over_a_reference_ends_in_a_trace_too():
+    ref = jax.new_ref(jnp.arange(6.).reshape(2, 3))
+    rows = [[0, 1, 2], [3, 4, 5]]
+    assert [row.tolist() for row in ref] == rows
+    np.testing.assert_array_equal(jax.jit(lambda: jnp.stack(list(ref)))(), rows)
+    with pytest.raises(TypeError):
+        jnp.all(ref, axis=ref)
+    with pytest.raises(TypeError):
+        iter(jax.new_ref(1.0))

@@ -148,7 +148,7 @@ class JaxTestCase(parameterized.TestCase):
         self._rng = _generator(self._testMethodName)
 
     def rng(self) -> np.random.RandomState:
-        """Return this test's generator, which begins alike in each run."""
+        """Return this test's random generator, seeded by the name of the test."""
         return self._rng
 
     def assertDtypesMatch(self, actual: Any, desired: Any, *, canonicalize_dtypes: bool = True
@@ -222,7 +222,8 @@ class JaxTestCase(parameterized.TestCase):
                          atol: Any = None, check_cache_misses: bool = True) -> None:
         """Check that ``fun`` gives the same when it is called and from a compiled program.
 
-        The program serves two sets of operands; it may not be traced for the second.
+        The program serves two sets of operands.  It may not be traced for the second, whatever
+        ``check_cache_misses`` is, which in JAX counts entries of its caches.
         """
         traces: list[int] = []
 

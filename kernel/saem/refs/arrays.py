@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -76,6 +76,10 @@ class Ref(metaclass=_IsRef):
 
     def __len__(self) -> int:
         return len(self._aval.inner_aval)
+
+    def __iter__(self) -> Iterator[Any]:
+        # By its length: in a trace no index is refused that would end the iteration.
+        return (get(self, number) for number in range(len(self)))
 
     def __repr__(self) -> str:
         return "Ref" + repr(self._held).removeprefix("Array")
