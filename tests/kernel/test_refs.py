@@ -894,12 +894,14 @@ def test_arrays_are_made_like_a_reference_without_reading_it(jax_oracle):
     same(jax_oracle, program, x=np.arange(6, dtype=np.float32).reshape(2, 3))
 
 
-def test_iterating_over_a_reference_ends_in_a_trace_too():
+def test_iterating_over_a_reference_is_refused_after_its_rows_in_a_trace_too(jax_oracle):
+    same_error(jax_oracle, "list(jax.new_ref(x))", "Out of bound indexer", x=np.ones((2, 3)))
     ref = jax.new_ref(jnp.arange(6.).reshape(2, 3))
-    rows = [[0, 1, 2], [3, 4, 5]]
-    assert [row.tolist() for row in ref] == rows
-    np.testing.assert_array_equal(jax.jit(lambda: jnp.stack(list(ref)))(), rows)
+    rows = iter(ref)
+    assert [next(rows).tolist(), next(rows).tolist()] == [[0, 1, 2], [3, 4, 5]]
+    for asked in (lambda: list(ref), jax.jit(lambda: jnp.stack(list(ref))),
+                  lambda: jnp.all(ref, axis=ref)):
+        with pytest.raises(ValueError, match="Out of bound indexer: idx=2, dim=2"):
+            asked()
     with pytest.raises(TypeError):
-        jnp.all(ref, axis=ref)
-    with pytest.raises(TypeError):
-        iter(jax.new_ref(1.0))
+        list(jax.new_ref(1.0))

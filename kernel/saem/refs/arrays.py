@@ -78,8 +78,13 @@ class Ref(metaclass=_IsRef):
         return len(self._aval.inner_aval)
 
     def __iter__(self) -> Iterator[Any]:
-        # By its length: in a trace no index is refused that would end the iteration.
-        return (get(self, number) for number in range(len(self)))
+        """Yield what it holds, row by row; then refuse, as JAX does, to go on.
+
+        Python would ask for rows until an index is refused, and in a trace none is.
+        """
+        for number in range(len(self)):
+            yield get(self, number)
+        _check_bounds([(len(self), len(self))])
 
     def __repr__(self) -> str:
         return "Ref" + repr(self._held).removeprefix("Array")
