@@ -55,6 +55,21 @@ def reads_arrays():
 
 
 @READS
+def reads_and_writes_by_methods():
+    def f(r, i):
+        read = [r.get(), r.get(i), r.get(idx=slice(1, 2)), r.swap(v * 2), r.swap(v[:2], idx=i)]
+        r.set(5.0, i[0])
+        r.set(jnp.zeros(1), idx=slice(0, 1))
+        r.addupdate(v)
+        r.addupdate(jnp.ones(2), i)
+        return read
+
+    r = jax.new_ref(v)
+    return [jax.jit(f)(r, jnp.array([2, 1])), r[...], hasattr(v, "addupdate"),
+            jax.jit(lambda x: [hasattr(x, n) for n in ("get", "set", "swap", "addupdate")])(v)]
+
+
+@READS
 def reads_outside():
     r = jax.new_ref(v)
     f = jax.jit(lambda r, i: r[i])
