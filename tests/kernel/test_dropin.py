@@ -6,6 +6,7 @@ Every program runs in its own process: which modules a process has cannot be und
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import subprocess
 import sys
@@ -75,6 +76,47 @@ def test_every_form_of_import_gives_the_same_module_object():
                     if getattr(m, "__file__", "") == saem.numpy.__file__]) == 2  # one, two names
         print(tree_map(lambda x: x + 1, {"a": jnp.float32(1)})["a"])
     """) == "2.0"
+
+
+NAMES = """
+import importlib
+import types
+
+import jax
+
+result = {}
+for name in ("", ".lax", ".nn", ".numpy", ".numpy.linalg", ".ops", ".random", ".scipy.special",
+             ".scipy.stats", ".tree_util", ".core", ".extend.core.primitives"):
+    module = importlib.import_module("jax" + name)
+    result[name] = [name for name, value in vars(module).items()
+                    if name[0] != "_" and not isinstance(value, types.ModuleType)]
+"""
+# What holds modules there, and what is left out.
+NOT_SEEN = {
+    "": {"ad", "memory", "jax2tf_associative_scan_reductions",
+         "remove_size_one_mesh_axis_from_type"},
+    ".lax": {"select_and_scatter_p", "stage_p"},
+    ".extend.core.primitives": {"empty2_p", "select_and_scatter_p"},
+}
+
+
+def test_vars_of_a_module_holds_what_it_holds_in_jax(jax_oracle):
+    """Here some of it is loaded later: libraries that wrap all functions look in ``vars``."""
+    expected = jax_oracle.run(NAMES).value
+    found = json.loads(dropped_in(f"{NAMES}\nimport json\nprint(json.dumps(result))"))
+    assert {name: set(expected[name]) - set(found[name]) for name in expected} == {
+        name: NOT_SEEN.get(name, set()) for name in expected}
+
+
+def test_dir_of_a_module_loads_little_and_vars_leaves_an_ordinary_module():
+    assert dropped_in("""
+        import sys, types
+        import jax.numpy as jnp
+        assert "unique" in dir(jnp) and "saem.numpy.sets" not in sys.modules
+        assert vars(jnp)["unique"] is jnp.unique and type(jnp) is types.ModuleType
+        assert vars(jnp) is vars(jnp) is jnp.__dict__
+        print(jnp.unique(jnp.array([1, 1])))
+    """) == "[1]"
 
 
 def test_versions_and_metadata():

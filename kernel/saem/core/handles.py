@@ -148,6 +148,13 @@ def primitive_called(name: str) -> Handle | None:
     return handle_named(stem) or handle_named(stem.replace("_", "-"))
 
 
+def primitive_names() -> list[str]:
+    """Return the names, such as ``exp_p``, of the primitives that are loaded."""
+    named = [name.replace("-", "_") for name in registry if handle_named(name)]
+    named += [name for name, called in _CALLED.items() if called in registry]
+    return sorted(f"{name}_p" for name in named)
+
+
 # -- primitives that users define ------------------------------------------------------------------
 
 jvps: dict[Handle, Callable] = {}

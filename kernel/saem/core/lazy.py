@@ -55,10 +55,10 @@ def namespace(package: str, modules: Mapping[str, str]
         raise missing(package, name)
 
     def names() -> list[str]:
-        return sorted({*vars(sys.modules[package]), *homes})
+        return sorted({*loaded(sys.modules[package]), *homes})
 
     def public() -> list[str]:
-        own = vars(sys.modules[package])
+        own = loaded(sys.modules[package])
         return [name for name in names()
                 if name[0] != "_" and not (name in own and isinstance(own[name], ModuleType))]
 
@@ -78,6 +78,30 @@ def says_what_is_left_out(package: str) -> Callable[[str], Any]:
         raise missing(package, name)
 
     return refuse
+
+
+# The names that a module has at the moment, and what they mean.
+loaded = vars(ModuleType)["__dict__"].__get__
+
+
+class Whole(ModuleType):
+    """A namespace in whose ``vars`` all that it offers is found, for it is loaded then.
+
+    The drop-in's modules are such, since JAX's hold at once what these load later.  Afterwards they
+    are modules like others, whose names Python finds a little faster.
+    """
+
+    def __dir__(self) -> list[str]:
+        return loaded(self)["__dir__"]()
+
+    @property
+    def __dict__(self) -> dict[str, Any]:
+        own = loaded(self)
+        offered = own["__dir__"]()
+        self.__class__ = ModuleType
+        for name in offered:
+            own[name] = getattr(self, name)
+        return own
 
 
 class later(ModuleType):

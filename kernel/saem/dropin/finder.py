@@ -24,6 +24,7 @@ from importlib.machinery import ModuleSpec
 from importlib.metadata import Distribution, DistributionFinder
 from types import ModuleType
 
+from saem.core import lazy
 from saem.core.config import read_environment
 from saem.dropin import metadata, private_names, unoffered_modules
 
@@ -81,6 +82,8 @@ class _SameModule(Loader):
         module.__spec__ = self.own_spec
         if self.name.startswith("saem"):
             module.__name__ = "jax" + self.name.removeprefix("saem")
+            if "__dir__" in lazy.loaded(module):
+                module.__class__ = lazy.Whole
 
 
 class _Jax(_SameModule):
@@ -128,7 +131,7 @@ class AliasFinder(MetaPathFinder):
                               is_package=True)
         own = "saem" + fullname.removeprefix("jax")
         package, _, last = fullname.rpartition(".")
-        known = vars(sys.modules[package]).get(last, sys)
+        known = lazy.loaded(sys.modules[package]).get(last, sys)
         if not isinstance(known, ModuleType):
             # ``jax.jit`` is a function; importing Saem's room of that name would hide it.
             raise ModuleNotFoundError(

@@ -11,6 +11,7 @@ Invariant: nothing is defined here but other names for what the rooms of operati
 
 from __future__ import annotations
 
+import sys as _sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,7 +22,7 @@ from saem.core import lazy as _lazy
 from saem.core import sharded as _sharded
 from saem.core.avals import aval_of
 from saem.core.dimensions import as_shape
-from saem.core.handles import primitive_called
+from saem.core.handles import primitive_called, primitive_names
 from saem.core.naming import called
 from saem.derivatives.implicit_solve import custom_linear_solve, custom_root
 from saem.derivatives.stop_gradient import stop_gradient
@@ -330,7 +331,7 @@ dynamic_index_in_dim = library_function(
 
 
 # What some programs use: loaded when first named.
-_find, __dir__ = _lazy.namespace(__name__, {
+_find, _names = _lazy.namespace(__name__, {
     "saem.lax.linalg": "",
     "saem.ops.approx_top_k": "approx_max_k approx_min_k",
     "saem.signal.convolution_shapes":
@@ -350,3 +351,11 @@ def __getattr__(name: str) -> Any:
     """Return a later name, or the primitive ``lax.exp_p`` (see ``saem.core.handles``)."""
     handle = primitive_called(name) if name.endswith("_p") else None
     return _find(name) if handle is None else handle
+
+
+def __dir__() -> list[str]:
+    """Return the names of functions and of primitives; all are loaded, to know the latter."""
+    names = _names()
+    for name in names:
+        getattr(_sys.modules[__name__], name)
+    return sorted({*names, *primitive_names()})

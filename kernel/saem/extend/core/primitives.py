@@ -12,8 +12,7 @@ from typing import Any
 
 # Those that ``saem.lax`` does not load are registered by these imports.
 from saem import lax, random  # noqa: F401
-from saem.core.handles import handle_named, primitive_called
-from saem.core.primitive import registry
+from saem.core.handles import primitive_called, primitive_names
 from saem.derivatives import checkpoint, custom_vjp  # noqa: F401
 from saem.extend.core.calls import call_p, closed_call_p  # noqa: F401
 from saem.lax import linalg  # noqa: F401
@@ -30,4 +29,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(name.replace("-", "_") + "_p" for name in registry if handle_named(name))
+    return sorted({*primitive_names(), "call_p", "closed_call_p"})
