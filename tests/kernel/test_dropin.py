@@ -600,8 +600,21 @@ result = [str(r) for r in result]
 """
 
 
-@pytest.mark.parametrize("program", [PARAMETERS, SHARDINGS, RULES, CONTRACTIONS],
-                         ids=["parameters", "shardings", "rules", "contractions"])
+KEYS = """
+import jax
+import jax.numpy as jnp
+from jax._src.random import threefry2x32
+
+key = threefry2x32.threefry_seed(jnp.asarray(7))
+keys = threefry2x32.threefry_split(key, (2, 3))
+bits = [threefry2x32.threefry_random_bits(keys[1, 2], width, (4,)) for width in (8, 16, 32)]
+result = [(x.tolist(), str(x.dtype)) for x in (key, keys, *bits,
+                                               jax.jit(threefry2x32.threefry_seed)(123))]
+"""
+
+
+@pytest.mark.parametrize("program", [PARAMETERS, SHARDINGS, RULES, CONTRACTIONS, KEYS],
+                         ids=["parameters", "shardings", "rules", "contractions", "keys"])
 def test_stand_ins_compute_what_their_originals_do(jax_oracle, program):
     expected = jax_oracle.run(program).value
     assert dropped_in(f"{program}\nprint(result)") == str(expected)

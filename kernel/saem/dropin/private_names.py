@@ -188,6 +188,8 @@ TABLE = (
     PrivateName("public_test_util", "check_close", f"{_STAND_INS}:check_close",
                 "tinygp 0.3 (test_utils)"),
     PrivateName("random", "key", "saem.random:key", "cd-dynamax 0.5 (imports the module)"),
+    *(PrivateName("random.threefry2x32", name, f"{_STAND_INS}:{name}", "quax 0.4 (examples.prng)")
+      for name in ("threefry_random_bits", "threefry_seed", "threefry_split")),
     PrivateName("scipy.special", "gammaln", "saem.scipy.special:gammaln", "jaxns 3.0"),
     PrivateName("scipy.special", "logsumexp", "saem.scipy.special:logsumexp",
                 "jaxns 3.0 (by jaxctx)"),

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from saem import random
 from saem.compile.arrays import rebuild
 from saem.core import axes, config, dtypes, source, tree
 from saem.core.arguments import as_tuple
@@ -37,7 +38,7 @@ from saem.placement.meshes import get_abstract_mesh
 from saem.placement.shardings import NamedSharding, PartitionSpec, axes_of, named_sharding
 from saem.transform.vmap import BatchTrace
 from saem.transform.vmappable import is_registered, vmappables
-from saem.typing import DTypeLike
+from saem.typing import DTypeLike, Shape
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -395,3 +396,22 @@ def prefix_errors(prefix_tree: Any, full_tree: Any) -> list[Callable[[str], Valu
 
     compare(prefix_tree, full_tree, ())
     return found
+
+
+def threefry_seed(seed: Any) -> Any:
+    """Return the words of a key made from ``seed``: shape (2,), uint32."""
+    return random.key_data(random.key(seed, impl="threefry2x32"))
+
+
+def threefry_split(key: Any, shape: Shape) -> Any:
+    """Return the words of ``shape`` new keys: shape (*shape, 2), uint32."""
+    return random.key_data(random.split(_key(key), tuple(shape)))
+
+
+def threefry_random_bits(key: Any, bit_width: int, shape: Shape) -> Any:
+    """Return random numbers of ``bit_width`` bits, of ``shape``, from the words of a key."""
+    return random.bits(_key(key), shape, np.dtype(f"uint{bit_width}"))
+
+
+def _key(words: Any) -> Any:
+    return random.wrap_key_data(words, impl="threefry2x32")

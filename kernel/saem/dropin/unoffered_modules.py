@@ -50,6 +50,8 @@ TABLE = (
                     "e3j 0.1, atomic-ops 0.2 (kernels for TPUs)", ("SemaphoreType",)),
     UnofferedModule("experimental.pallas.mosaic_gpu", PALLAS, "e3j 0.1 (kernels for GPUs)",
                     ("BlockSpec",)),
+    UnofferedModule("experimental.pallas.ops.tpu.megablox", "call jax.lax.ragged_dot",
+                    "haliax 1.4 (grouped products on TPUs)", ("gmm",)),
     *(UnofferedModule(name, "call jax.nn.dot_product_attention", "keras 3.15 (attention on TPUs)")
       for name in _SPLASH),
 )
