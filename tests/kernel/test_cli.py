@@ -283,6 +283,32 @@ def test_the_translators_tools_are_there():
     assert "build" in result.output
 
 
+def test_a_command_that_is_loaded_later_is_described_as_it_describes_itself():
+    later = [c for c in commands.saem.commands.values() if isinstance(c, commands.Later)]
+    assert [c.name for c in later] == ["check", "l10n"]
+    for command in later:
+        itself = command.load()
+        assert itself.name == command.name
+        assert itself.get_short_help_str(100) == command.short_help
+        result = CliRunner().invoke(commands.saem, [command.name, "--help"])
+        assert result.output.startswith(f"Usage: saem {command.name} [OPTIONS]"), result.output
+
+
+@pytest.mark.parametrize(("words", "unloaded"), [
+    (["--help"], "nbformat jupytext jupyter_client nbclient polib"),
+    (["cache"], "nbformat jupytext jupyter_client nbclient polib"),
+    (["l10n", "--help"], "rfc3987_syntax"),  # what takes a second and no notebook needs
+])
+def test_a_command_loads_what_it_needs_alone(words, unloaded):
+    code = ("import sys, click\n"
+            "from saem.cli.commands import saem\n"
+            f"saem({words}, standalone_mode=False)\n"
+            f"print('loaded', [m for m in {unloaded.split()} if m in sys.modules])")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True,
+                          env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))})
+    assert done.stdout.splitlines()[-1] == "loaded []"
+
+
 def test_the_overview_of_a_session_says_what_it_cannot_do(tmp_path):
     none = CliRunner().invoke(commands.saem, ["gates", str(tmp_path)])
     assert none.exit_code == 0 and "No notebook with a question" in none.output

@@ -1,7 +1,7 @@
 """Which subcommands has `saem`, and what does each print?
 
 Read before: ``saem.cli.main``.  Read after: ``saem.cli.lessons``, ``saem.cli.server``,
-``saem.cli.doctor``.
+``saem.cli.doctor``, ``saem.cli.check``.
 Invariant: a failure that the user can fix is one plain message and exit status 1, never a
 traceback.
 """
@@ -9,10 +9,12 @@ traceback.
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import json
 import os
 import platform
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.table import Table
@@ -42,9 +44,10 @@ from saem.cli.server import (
     write_settings,
 )
 from saem.cli.tables import print_table
-from saem.dropin import kernelspec, run
-from saem.l10n.check import TOLERANCE, Difference, check
-from saem.l10n.commands import l10n
+from saem.core.lazy import later
+from saem.dropin import run
+
+kernelspec: Any = later("saem.dropin.kernelspec")  # which loads Jupyter's client
 
 VERSION = (
     f"saem {version_of('saem') or '(a clone, not installed)'} "
@@ -147,36 +150,6 @@ def coverage(module: str, names: bool, as_json: bool) -> None:
                 print(f"{row.module}.{row.name}: {row.reason or 'missing'}")
 
 
-@saem.command("check")
-@click.argument("files", nargs=-1, required=True, metavar="FILE.ipynb…",
-                type=click.Path(path_type=Path, exists=True, dir_okay=False))
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--timeout", type=click.IntRange(min=1), default=300, show_default=True,
-              help="Seconds that one cell may take.")
-@click.option("--tolerance", type=click.FloatRange(min=0), default=TOLERANCE, show_default=True,
-              help="For decimal numbers.")
-@click.option("--kernel", "kernel_name", default="", help="Instead of the notebook's own.")
-def check_notebooks(files: tuple[Path, ...], as_json: bool, timeout: int, tolerance: float,
-                    kernel_name: str) -> None:
-    """Run notebooks and compare what they show with what they store; no file is changed.
-
-    A file that cannot be run is a difference too, of cell "?".
-    """
-    rows = []
-    for path in files:
-        try:
-            found = check(path, timeout, tolerance, kernel_name)
-        except ValueError as error:
-            found = [Difference("?", 0, str(error))]
-        rows += [{"file": str(path), **dataclasses.asdict(d)} for d in found]
-        if not as_json:
-            click.echo("\n".join([f"{path}: {len(found)} difference(s)", *map(str, found)])
-                       if found else f"{path}: as stored")
-    if as_json:
-        click.echo(json.dumps(rows, ensure_ascii=False))
-    raise SystemExit(1 if rows else 0)
-
-
 @saem.command("run", context_settings={"ignore_unknown_options": True, "help_option_names": []})
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED,
                 metavar="(SCRIPT | -m MODULE | -c CODE | -) [ARGUMENTS]")
@@ -204,8 +177,29 @@ def install_kernel(user: bool, prefix: Path | None, name: str, display_name: str
     click.echo(f"The kernel {display_name!r} is installed in {where}")
 
 
-# The translators' tools bring their own group of commands.
-saem.add_command(l10n)
+class Later(click.Command):
+    """A command that is loaded when it is called; ``saem --help`` shows its line without that."""
+
+    def __init__(self, name: str, place: str, short_help: str):
+        super().__init__(name, short_help=short_help)
+        self.place = place
+
+    def load(self) -> click.Command:
+        """Return the command itself, at ``place`` ("module:name")."""
+        module, _, name = self.place.partition(":")
+        return getattr(importlib.import_module(module), name)
+
+    def make_context(self, info_name: str | None, args: list[str],
+                     parent: click.Context | None = None, **extra: Any) -> click.Context:
+        return self.load().make_context(info_name, args, parent, **extra)
+
+
+# What works on notebooks: Jupyter's libraries take half a second to load.
+saem.add_command(Later("check", "saem.cli.check:check_notebooks",
+                       "Run notebooks and compare what they show with what they store; no file is "
+                       "changed."))
+saem.add_command(Later("l10n", "saem.l10n.commands:l10n",
+                       "Translate lessons and build their notebooks."))
 # What is kept from one kernel to the next.
 saem.add_command(cache)
 # The leader of a session looks at the learners' gates.

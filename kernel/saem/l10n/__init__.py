@@ -7,3 +7,15 @@ lesson, :mod:`assemble` and :mod:`build` make the notebooks, :mod:`lint` looks f
 
 Invariant: no step ever drops a translation (tests/notebooks/test_merge.py).
 """
+
+import sys
+
+# nbformat loads jsonschema, which loads a checker of addresses with letters of all languages, and
+# that builds forty parsers: a second's work.  The format of notebooks has no such addresses.
+_SLOW = "rfc3987_syntax"
+if _SLOW not in sys.modules:
+    sys.modules[_SLOW] = None  # type: ignore[assignment]
+    try:
+        import nbformat  # noqa: F401
+    finally:
+        del sys.modules[_SLOW]
