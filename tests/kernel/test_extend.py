@@ -151,3 +151,38 @@ def test_an_equation_is_written_on_behalf_of_another():
     assert "program)" in info.summarize(here[0]) and "program)" in info.summarize(exp)
     assert info.SourceInfo(first.traceback, tan.name_stack).name_stack == tan.name_stack
     assert info.summarize(exp.replace(traceback=first.traceback)) == info.summarize(first)
+
+
+N = np.int64
+X = np.arange(77.0, dtype=np.float32).reshape(7, 11)  # a shape of no other test's programs
+
+
+@pytest.mark.parametrize(("name", "params", "expected"), [
+    ("reduce_sum_p", {"axes": (N(1),)}, X.sum(1)),
+    ("reduce_prod_p", {"axes": (N(1),)}, X.prod(1)),
+    ("reduce_max_p", {"axes": (N(0),)}, X.max(0)),
+    ("argmax_p", {"axes": (N(1),), "index_dtype": np.dtype("int32")}, X.argmax(1)),
+    ("cumsum_p", {"axis": N(1), "reverse": False}, X.cumsum(1)),
+    ("transpose_p", {"permutation": (N(1), N(0))}, X.T),
+    ("reshape_p", {"new_sizes": (N(11), N(7)), "dimensions": None}, X.reshape(11, 7)),
+    ("broadcast_in_dim_p", {"shape": (N(2), N(7), N(11)),
+                            "broadcast_dimensions": (N(1), N(2))}, np.stack([X, X])),
+    ("slice_p", {"start_indices": (N(1), N(2)), "limit_indices": (N(5), N(9)),
+                 "strides": (N(2), N(1))}, X[1:5:2, 2:9]),
+    ("rev_p", {"dimensions": (N(0),)}, X[::-1]),
+])
+def test_parameters_may_be_integers_of_numpy(name, params, expected):
+    """Programs are written with Python's; the texts of NumPy's are others."""
+    np.testing.assert_allclose(getattr(jax.lax, name).bind(X, **params), expected, rtol=1e-5)
+
+
+def test_parameters_of_several_operands_may_be_integers_of_numpy():
+    lax = jax.lax
+    product = lax.dot_general_p.bind(X, X, dimension_numbers=(((N(1),), (N(1),)), ((), ())),
+                                     precision=None, preferred_element_type=None)
+    np.testing.assert_allclose(product, X @ X.T, rtol=1e-5)
+    padded = lax.pad_p.bind(X, np.float32(0), padding_config=((N(1), N(0), N(0)), (N(0),) * 3))
+    np.testing.assert_array_equal(padded, np.pad(X, ((1, 0), (0, 0))))
+    part = lax.dynamic_slice_p.bind(X, 1, 2, slice_sizes=(N(2), N(3)))
+    np.testing.assert_array_equal(part, X[1:3, 2:5])
+    np.testing.assert_allclose(lax.fft(X, "FFT", (N(11),)), np.fft.fft(X), rtol=1e-4, atol=1e-3)

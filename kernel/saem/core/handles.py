@@ -16,6 +16,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from saem.core import errors
 from saem.core.avals import aval_of
 from saem.core.primitive import Primitive, UndefinedPrimal, registry
@@ -58,7 +60,8 @@ class Handle:
         for name in self.record.derived_params:  # these follow from the operands
             given.pop(name, None)
         names = self.record._names
-        return self.record(**{k: v for k, v in given.items() if k in names or v is not None})
+        return self.record(**{k: as_python(v) for k, v in given.items()
+                              if k in names or v is not None})
 
     def bind(self, *args: Any, **params: Any) -> Any:
         """Apply the primitive to ``args`` under the current interpreter.
@@ -134,6 +137,13 @@ def handle_named(name: str) -> Handle | None:
     if record is None:
         return None
     return handles.get(record) or handles.setdefault(record, Handle(name, record))
+
+
+def as_python(param: Any) -> Any:
+    """Return ``param`` with integers of NumPy's as Python's, of which programs are written."""
+    if type(param) is tuple:
+        return tuple([as_python(part) for part in param])
+    return int(param) if isinstance(param, np.integer) else param
 
 
 # Where JAX's name of the object is not that of the primitive.

@@ -20,7 +20,7 @@ import numpy as np
 
 from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of, kept
-from saem.core.dimensions import is_static
+from saem.core.dimensions import as_shape, is_static
 from saem.core.primitive import primitive
 from saem.core.trace import bind
 from saem.ops import sharding_rules, sum_rules
@@ -180,4 +180,4 @@ def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Any:
             x = convert_element_type(x, real)
     elif not dtypes.is_complex(dtype):
         x = convert_element_type(x, dtypes.complex_dtype(real))
-    return bind(Fft(kind, tuple(fft_lengths)), x)
+    return bind(Fft(kind, as_shape(fft_lengths)), x)
