@@ -251,9 +251,9 @@ class UserOperation(Primitive):
 
     def jvp(self, primals, tangents):
         rule = jvps.get(self.handle) or _missing(self.handle, "Differentiation rule")
-        out, moved = rule(primals, [
-            Zero(aval_of(x).to_tangent_aval()) if t is None else t
-            for x, t in zip(primals, tangents)], **self.given)
+        tangents = [Zero(aval_of(x).to_tangent_aval()) if t is None else t
+                    for x, t in zip(primals, tangents)]
+        out, moved = rule(tuple(primals), tuple(tangents), **self.given)
         if self.multiple_results:
             return list(out), [_or_none(t) for t in moved]
         return out, _or_none(moved)

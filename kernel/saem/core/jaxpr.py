@@ -48,6 +48,9 @@ class DropVar(Var):
 
     __slots__ = ()
 
+    def __repr__(self) -> str:
+        return "_"
+
 
 class Literal:
     """A scalar constant written into an equation."""

@@ -16,6 +16,8 @@ import importlib
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from saem.core import lazy
+
 ROOT = "jax._src"
 
 
@@ -74,6 +76,8 @@ TABLE = (
     PrivateName("core", "Trace", "saem.core:Trace", "quax 0.4"),
     PrivateName("core", "TraceTag", "saem.extend.core:TraceTag", "quax 0.4"),
     PrivateName("core", "Tracer", "saem.core:Tracer", "quax 0.4"),
+    PrivateName("core", "closed_call_p", "saem.extend.core.calls:closed_call_p",
+                "brainstate 0.6 (its tests)"),
     PrivateName("core", "concrete_or_error", "saem.extend.core:concrete_or_error",
                 "dynamiqs 0.3"),
     PrivateName("core", "full_lower", f"{_STAND_INS}:full_lower", "quax 0.4"),
@@ -155,6 +159,7 @@ TABLE = (
     PrivateName("literals", "TypedInt", f"{_STAND_INS}:TypedInt", "quax 0.4"),
     PrivateName("mesh", "get_concrete_mesh", "saem.placement.meshes:get_mesh", "haliax 0.2"),
     PrivateName("mesh", "use_abstract_mesh", "saem.sharding:use_abstract_mesh", "jaxtyc 0.7"),
+    PrivateName("nn.functions", "glu", "saem.nn:glu", "sbijax 0.4"),
     PrivateName("nn.initializers", "constant", "saem.nn.initializers:constant", "pobax 0.0"),
     PrivateName("nn.initializers", "orthogonal", "saem.nn.initializers:orthogonal", "pobax 0.0"),
     PrivateName("numpy.array_methods", "_IndexUpdateHelper", "saem.numpy.at:IndexUpdateHelper",
@@ -164,6 +169,8 @@ TABLE = (
     PrivateName("numpy.einsum", "_einsum", f"{_STAND_INS}:contract_in_turn", "haliax 0.2 (dot)"),
     PrivateName("numpy.index_tricks", "CClass", f"{_STAND_INS}:CClass", "quaxed 0.10"),
     PrivateName("numpy.index_tricks", "RClass", f"{_STAND_INS}:RClass", "quaxed 0.10"),
+    *(PrivateName("numpy.setops", f"_{name}", f"saem.numpy.sets:{name}", "unxt 2.0 (its tests)")
+      for name in ("UniqueAllResult", "UniqueCountsResult", "UniqueInverseResult")),
     PrivateName("numpy.ufuncs", "ufunc", "saem.numpy:ufunc", "jumanji 1.1 (by esquilax)"),
     PrivateName("numpy.util", "check_arraylike", "saem.numpy.promote:check_arraylike",
                 "hidennsim 1.1"),
@@ -273,7 +280,12 @@ class PrivateModule(ModuleType):
             setattr(home, attribute, value)
 
     def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *(n for module, n in _rows if module == self.__name__)]
+        return [*lazy.loaded(self), *(n for module, n in _rows if module == self.__name__)]
+
+    @property
+    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
+        """The names, so that what replaces one for a test (``mock.patch``) puts it back."""
+        return {name: getattr(self, name) for name in dir(self)}
 
 
 _rows = {(f"{ROOT}.{row.module}", row.name): row for row in TABLE}

@@ -158,17 +158,18 @@ _CLOSE = {"float16": 1e-3, "bfloat16": 1e-2, "float32": 1e-6, "complex64": 1e-6,
 def check_close(xs: Any, ys: Any, atol: Any = None, rtol: Any = None, err_msg: str = "") -> None:
     """Check that two trees of one structure hold arrays of equal shapes, and close numbers.
 
-    A tolerance is one number, one for each dtype, or None: what rounding may change.  As in JAX it
-    is multiplied by the number of elements.
+    A tolerance is one number, one for each dtype, or None: what rounding may change.  As in JAX the
+    larger of those of both dtypes counts, and is multiplied by the number of elements.
     Raises: AssertionError if shapes or numbers differ, ValueError if structures do.
     """
     def check(x: Any, y: Any) -> None:
-        dtype = aval_of(x).dtype
+        kinds = [aval_of(x).dtype, aval_of(y).dtype]
         assert np.shape(x) == np.shape(y), f"{err_msg}: shapes {np.shape(x)} and {np.shape(y)}"
-        wide = np.complex128 if dtypes.is_complex(dtype) else np.float64
+        wide = np.complex128 if any(map(dtypes.is_complex, kinds)) else np.float64
+        sizes = [max(tolerance(given, kind) for kind in kinds) for given in (atol, rtol)]
         np.testing.assert_allclose(
             np.asarray(x).astype(wide), np.asarray(y).astype(wide), err_msg=err_msg,
-            atol=tolerance(atol, dtype) * np.size(x), rtol=tolerance(rtol, dtype) * np.size(x))
+            atol=sizes[0] * np.size(x), rtol=sizes[1] * np.size(x))
 
     tree.map_(check, xs, ys)
 
