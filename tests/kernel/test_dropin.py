@@ -599,7 +599,9 @@ def contracted(subscripts, *operands):
     operands, steps = opt_einsum.contract_path(subscripts, *operands, einsum_call=True,
                                                use_blas=True, optimize="optimal")
     steps = tuple((places, frozenset(gone), terms) for places, gone, terms, *_ in steps)
-    return einsum._einsum(operands, steps, None, None, dot, out_sharding=None).tolist()
+    usual = einsum._einsum(list(operands), steps, None, None)
+    given = einsum._einsum(operands, steps, None, None, dot, out_sharding=None)
+    return usual.tolist(), given.tolist()
 
 result = [contracted("ij,kj->ik", x, x), contracted("ij,jk,kl->il", x, x.T, x), str(asked)]
 

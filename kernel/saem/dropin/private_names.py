@@ -35,6 +35,8 @@ _TEST_TOOLS = "saem.dropin.test_tools"
 
 TABLE = (
     PrivateName("ad_checkpoint", "checkpoint", "saem.ad_checkpoint:checkpoint", "jaxcld 0.2"),
+    PrivateName("ad_checkpoint", "saved_residuals", "saem.ad_checkpoint:saved_residuals",
+                "haliax 1.4 (its tests)"),
     PrivateName("ad_util", "SymbolicZero", "saem.custom_derivatives:SymbolicZero", "bosdi 0.1"),
     PrivateName("ad_util", "Zero", "saem.interpreters.ad:Zero", "bosdi 0.1"),
     PrivateName("ad_util", "p2tz", f"{_STAND_INS}:p2tz", "jax-finufft 1.3"),

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from saem import random
+from saem import lax, random
 from saem.compile.arrays import rebuild
 from saem.core import axes, config, dtypes, source, tree
 from saem.core.arguments import as_tuple
@@ -229,7 +229,8 @@ def bool_state(name: str, default: bool, help: str, *, include_in_jit_key: bool 
 
 
 def contract_in_turn(operands: Sequence[Any], contractions: Sequence[tuple], precision: Any,
-                     preferred_element_type: Any, _dot_general: Callable, out_sharding: Any) -> Any:
+                     preferred_element_type: Any, _dot_general: Callable = lax.dot_general,
+                     out_sharding: Any = None) -> Any:
     """Contract ``operands`` in the order of ``contractions``, as opt_einsum gives it."""
     steps = tuple([(places, subscripts) for places, _, subscripts in contractions])
     return products.contract_in_turn(
