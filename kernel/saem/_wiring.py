@@ -22,7 +22,7 @@ from saem import _jaxlib
 from saem.compile import arrays as _arrays
 from saem.compile import executables
 from saem.compile.dispatch import apply_primitive
-from saem.core import config, hi_types, lazy
+from saem.core import config, handles, hi_types, lazy
 from saem.core import refs as core_refs
 from saem.core.avals import ShapedArray, ShapeDtypeStruct
 from saem.core.dtypes import ExtendedDType
@@ -46,6 +46,8 @@ eval_trace.process = apply_primitive  # type: ignore[method-assign]
 executables.disk_cache = lazy.later("saem.disk.disk_cache")
 # The spine calls the chapter on references by this one name; it is loaded when there is one.
 core_refs.chapter = lazy.later("saem.refs")
+# Rules that a library defines get arrays, and the engine computes with numbers.
+handles.linear_maps = lazy.later("saem.transform.linear_maps")
 # Programs with values of types that a program defines; loaded when there is one.
 hi_types.chapter = lazy.later("saem.experimental.hijax.lowered")
 # ``jax.typeof(ref)`` as a ShapeDtypeStruct: types of arrays come before those of references.

@@ -620,6 +620,45 @@ result = [str(r) for r in result]
 """
 
 
+NUMBERS = """
+import jax
+import jax.numpy as jnp
+from jax.extend.core import Primitive
+from jax.interpreters import ad, batching, mlir
+
+scale_p = Primitive("scale")
+result = []
+
+def seen(rule, *values):
+    result.append((rule, *(str(x.dtype) for x in values)))
+
+def impl(x, y):
+    seen("impl", x, y)
+    return jnp.multiply(x, y)
+
+def transpose(ct, x, y):
+    seen("transpose", ct, y)
+    return [ct.reshape(ct.shape) * y, None]
+
+def batch(args, dims):
+    seen("batch", *args)
+    return scale_p.bind(*args), 0
+
+scale_p.def_impl(impl)
+scale_p.def_abstract_eval(lambda x, y: x)
+mlir.register_lowering(scale_p, mlir.lower_fun(lambda x, y: x * y, multiple_results=False))
+ad.primitive_jvps[scale_p] = lambda primals, tangents: (
+    scale_p.bind(*primals), scale_p.bind(tangents[0], primals[1]))
+ad.primitive_transposes[scale_p] = transpose
+batching.primitive_batchers[scale_p] = batch
+ys = [scale_p.bind(0.5, 2.0), scale_p.bind(3, 2), scale_p.bind(1j, jnp.complex64(2.0))]
+ys += jax.jvp(lambda x: scale_p.bind(x, 2.0), (0.5,), (1.0,))
+ys += [jax.vmap(lambda x: scale_p.bind(x, 2.0))(jnp.ones(2)).sum()]
+for transformed in (jax.grad, lambda f: jax.jit(jax.grad(f)), lambda f: jax.grad(jax.jit(f))):
+    ys += [transformed(lambda x: scale_p.bind(x, 2.0))(jnp.float32(3.0))]
+result += [str(y) for y in ys]
+"""
+
 KEYS = """
 import jax
 import jax.numpy as jnp
@@ -633,8 +672,9 @@ result = [(x.tolist(), str(x.dtype)) for x in (key, keys, *bits,
 """
 
 
-@pytest.mark.parametrize("program", [PARAMETERS, SHARDINGS, RULES, CONTRACTIONS, KEYS],
-                         ids=["parameters", "shardings", "rules", "contractions", "keys"])
+@pytest.mark.parametrize("program", [PARAMETERS, SHARDINGS, RULES, CONTRACTIONS, KEYS, NUMBERS],
+                         ids=["parameters", "shardings", "rules", "contractions", "keys",
+                              "numbers"])
 def test_stand_ins_compute_what_their_originals_do(jax_oracle, program):
     expected = jax_oracle.run(program).value
     assert dropped_in(f"{program}\nprint(result)") == str(expected)

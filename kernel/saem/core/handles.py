@@ -20,6 +20,7 @@ import numpy as np
 
 from saem.core import errors
 from saem.core.avals import aval_of
+from saem.core.literals import typed
 from saem.core.primitive import Primitive, UndefinedPrimal, registry
 from saem.core.trace import Trace, bind, current
 
@@ -167,6 +168,9 @@ def primitive_names() -> list[str]:
 
 # -- primitives that users define ------------------------------------------------------------------
 
+# What makes arrays of numbers for the rules; set by ``_wiring``.
+linear_maps: Any = None
+
 jvps: dict[Handle, Callable] = {}
 transposes: dict[Handle, Callable] = {}
 batchers: dict[Handle, Callable] = {}
@@ -232,7 +236,7 @@ class UserOperation(Primitive):
         return list(out) if self.multiple_results else out
 
     def evaluate(self, *xs):
-        return self.handle.impl(*xs, **self.given)
+        return self.handle.impl(*map(typed, xs), **self.given)
 
     def eager(self, *xs):
         return self.evaluate(*xs)
@@ -253,7 +257,7 @@ class UserOperation(Primitive):
         rule = jvps.get(self.handle) or _missing(self.handle, "Differentiation rule")
         tangents = [Zero(aval_of(x).to_tangent_aval()) if t is None else t
                     for x, t in zip(primals, tangents)]
-        out, moved = rule(tuple(primals), tuple(tangents), **self.given)
+        out, moved = rule(tuple(map(typed, primals)), tuple(map(typed, tangents)), **self.given)
         if self.multiple_results:
             return list(out), [_or_none(t) for t in moved]
         return out, _or_none(moved)
@@ -264,9 +268,11 @@ class UserOperation(Primitive):
         if self.multiple_results:
             avals = self.typing(*[x.aval if isinstance(x, UndefinedPrimal) else aval_of(x)
                                   for x in args])
-            ct = [Zero(a) if c is None else c for a, c in zip(avals, ct)]
-        return [_or_none(x) for x in rule(ct, *args, **self.given)]
+            ct = [Zero(a) if c is None else linear_maps.as_array(c) for a, c in zip(avals, ct)]
+        else:
+            ct = linear_maps.as_array(ct)
+        return [_or_none(x) for x in rule(ct, *map(typed, args), **self.given)]
 
     def batch(self, size: int, xs: Sequence[Any], dims: Sequence[int | None]):
         rule = batchers.get(self.handle) or _missing(self.handle, "Batching rule")
-        return rule(tuple(xs), tuple(dims), **self.given)
+        return rule(tuple(map(typed, xs)), tuple(dims), **self.given)

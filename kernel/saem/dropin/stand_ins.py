@@ -318,36 +318,6 @@ def apply_excluded(func: Callable, excluded: Collection[int | str], args: Sequen
             {name: x for name, x in kwargs.items() if name not in excluded})
 
 
-class _Typed:
-    """A Python number that knows its dtype.
-
-    Saem's literals are plain numbers, none is of such a class: a library makes these numbers, and
-    says what becomes of one should it meet it.
-    """
-
-    dtype: np.dtype
-
-    def __new__(cls, value: Any, dtype: np.dtype) -> Any:
-        number = super().__new__(cls, value)  # type: ignore[call-arg]
-        number.dtype = dtype
-        return number
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({super().__repr__()}, dtype={self.dtype})"
-
-
-class TypedInt(_Typed, int):
-    """A whole number that knows its dtype."""
-
-
-class TypedFloat(_Typed, float):
-    """A float that knows its dtype."""
-
-
-class TypedComplex(_Typed, complex):
-    """A complex number that knows its dtype."""
-
-
 def filter_traceback(traceback: TracebackType | None) -> TracebackType | None:
     """Return ``traceback`` with the frames of the user alone."""
     frames = []
