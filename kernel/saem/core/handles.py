@@ -257,7 +257,7 @@ class UserOperation(Primitive):
         rule = jvps.get(self.handle) or _missing(self.handle, "Differentiation rule")
         tangents = [Zero(aval_of(x).to_tangent_aval()) if t is None else t
                     for x, t in zip(primals, tangents)]
-        out, moved = rule(tuple(map(typed, primals)), tuple(map(typed, tangents)), **self.given)
+        out, moved = rule(tuple(map(typed, primals)), tuple(tangents), **self.given)
         if self.multiple_results:
             return list(out), [_or_none(t) for t in moved]
         return out, _or_none(moved)
