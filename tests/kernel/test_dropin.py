@@ -119,6 +119,27 @@ def test_dir_of_a_module_loads_little_and_vars_leaves_an_ordinary_module():
     """) == "[1]"
 
 
+def test_modules_are_sent_to_other_processes(tmp_path):
+    """As cloudpickle does with those that a function names; it knows others by their class."""
+    sent = tmp_path / "sent"
+    assert dropped_in(f"""
+        import pickle
+        import jax.numpy as jnp
+        from jax import lax
+        from jax._src import dtypes
+        from jax.experimental import pallas
+        with open({str(sent)!r}, "wb") as file:
+            pickle.dump([jnp, lax, dtypes, pallas], file)
+        print(type(jnp) is type(lax))
+    """) == "True"
+    assert dropped_in(f"""
+        import pickle
+        with open({str(sent)!r}, "rb") as file:
+            jnp, lax, *others = pickle.load(file)
+        print(*(other.__name__ for other in others), jnp.sin(0.0) + lax.cos(0.0))
+    """) == "jax._src.dtypes jax.experimental.pallas 1.0"
+
+
 def test_versions_and_metadata():
     assert dropped_in("""
         import importlib.metadata as metadata

@@ -84,7 +84,17 @@ def says_what_is_left_out(package: str) -> Callable[[str], Any]:
 loaded = vars(ModuleType)["__dict__"].__get__
 
 
-class Whole(ModuleType):
+class Importable(ModuleType):
+    """A module of a class of its own, which other processes import by its name.
+
+    Libraries that send functions to other processes know modules by their exact class.
+    """
+
+    def __reduce__(self) -> tuple[Callable, tuple[str]]:
+        return importlib.import_module, (self.__name__,)
+
+
+class Whole(Importable):
     """A namespace in whose ``vars`` all that it offers is found, for it is loaded then.
 
     The drop-in's modules are such, since JAX's hold at once what these load later.  Afterwards they

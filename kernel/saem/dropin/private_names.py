@@ -260,7 +260,7 @@ TABLE = (
 )
 
 
-class PrivateModule(ModuleType):
+class PrivateModule(lazy.Importable):
     """A module below ``jax._src``: the names of the table, found when first asked for.
 
     A library that replaces one of them replaces Saem's object, so that its patch has an effect.

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
-from types import ModuleType
 from typing import Any, NamedTuple
 
+from saem.core.lazy import Importable
 from saem.experimental import PALLAS
 
 
@@ -59,7 +59,7 @@ TABLE = (
 _rows = {row.name: row for row in TABLE}
 
 
-class EmptyModule(ModuleType):
+class EmptyModule(Importable):
     """A module that can be imported; names that its row does not offer raise with the reason."""
 
     def __init__(self, fullname: str, row: UnofferedModule):
