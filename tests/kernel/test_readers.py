@@ -180,6 +180,28 @@ def test_what_is_known_while_tracing(jax_oracle):
     same(jax_oracle, program)
 
 
+def test_which_transformations_a_function_is_under(jax_oracle):
+    def program():
+        found = []
+
+        def f(x):
+            found.append((core.unsafe_am_i_under_a_jit_DO_NOT_USE(),
+                          core.unsafe_am_i_under_a_vmap_DO_NOT_USE()))
+            return x * 2.0
+
+        x = jnp.ones(2)
+        f(x), jax.jit(f)(x), jax.vmap(f)(x), jax.jvp(f, (x,), (x,)), jax.linearize(f, x)
+        jax.jit(jax.grad(lambda x: f(x).sum()))(x), jax.vmap(jax.jit(f))(x)
+        jax.jit(jax.vmap(f))(x), jax.checkpoint(f)(x), jax.eval_shape(lambda x: f(x), x)
+        jax.lax.scan(lambda c, y: (c, f(y)), 0.0, x), jax.lax.cond(True, f, lambda x: x, x)
+        jax.lax.map(f, x), jax.make_jaxpr(lambda x: f(x))(x), f(x)
+        with jax.disable_jit():
+            jax.jit(f)(x)
+        return found
+
+    same(jax_oracle, program)
+
+
 def test_names_that_moved_from_core(jax_oracle):
     def program():
         found = []

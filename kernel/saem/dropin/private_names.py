@@ -97,6 +97,8 @@ TABLE = (
                 "celerite2 0.3 (jax)"),
     PrivateName("dispatch", "wait_for_tokens", "saem.core.effects:effects_barrier",
                 "equinox 0.13"),
+    PrivateName("core", "unsafe_am_i_under_a_jit",
+                "saem.extend.core:unsafe_am_i_under_a_jit_DO_NOT_USE", "jax-shapeguard 0.3"),
     PrivateName("distributed", "global_state", f"{_STAND_INS}:global_state",
                 "orbax-checkpoint 0.12"),
     PrivateName("dtypes", "DType", "saem.core.dtypes:DType", "flax.linen 0.12 (fp8_ops)"),

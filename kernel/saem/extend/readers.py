@@ -22,6 +22,7 @@ from saem.core.avals import ShapedArray, aval_functions, is_array_like
 from saem.core.handles import Handle
 from saem.core.jaxpr import Atom, ClosedJaxpr, Eqn, Jaxpr, Var
 from saem.core.trace import Trace, concrete_or_none, current, eval_trace, state
+from saem.transform.staging import StagingTrace
 
 AbstractValue = ShapedArray
 # From a class to what gives the aval of its values: libraries add classes that stand for arrays.
@@ -114,8 +115,8 @@ def get_opaque_trace_state(convention: str | None = None) -> OpaqueTraceState:
 
 
 def unsafe_am_i_under_a_jit_DO_NOT_USE() -> bool:
-    """Return whether a function is being traced into a program."""
-    return any("jit" in trace.stack for trace in state.trace.ancestors())
+    """Return whether a function is being traced into a program, that of a loop, say."""
+    return any(isinstance(trace, StagingTrace) for trace in state.trace.ancestors())
 
 
 def unsafe_am_i_under_a_vmap_DO_NOT_USE() -> bool:
