@@ -212,18 +212,3 @@ Tracer.__getitem__ = _of_ref("get", METHODS["__getitem__"], "__getitem__")
 Tracer.__setitem__ = _of_ref(
     "set", getattr(Tracer, "__setitem__", _no_setitem), "__setitem__")
 Tracer.at = property(_of_ref("ViewMaker", PROPERTIES["at"]))
-
-
-def _only_of_ref(name: str) -> property:
-    """Return the method ``name`` of references, which other traced values lack."""
-
-    def method(self: Any) -> Any:
-        if is_ref(self.aval):
-            return MethodType(getattr(refs.Ref, name), self)
-        return self.__getattr__(name)
-
-    return property(method)
-
-
-for _name in ("get", "set", "swap", "addupdate"):
-    setattr(Tracer, _name, _only_of_ref(_name))

@@ -11,12 +11,14 @@ Invariant: a tracer never turns into numbers silently (tests/kernel/test_convers
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import MethodType
 from typing import Any
 
 import numpy as np
 
 from saem.core import errors, paths
-from saem.core.hi_types import attribute_of, is_high, operator_of
+from saem.core.hi_types import attribute_of, aval_method, is_high, operator_of
+from saem.core.refs import is_ref
 from saem.core.trace import Tracer, concrete_or_none, state
 
 _USE_CONTROL_FLOW = (
@@ -158,6 +160,9 @@ def _getattr(self: Tracer, name: str) -> Any:
     """Say why a traced value lacks what an array has; known values have it."""
     if is_high(self.aval):
         return attribute_of(self, name)
+    if is_ref(self.aval) and isinstance(
+            method := getattr(type(self.aval), name, None), aval_method):
+        return MethodType(method.fun, self)
     if name in _OF_PLACES or name in _PLACES:
         value = concrete_or_none(self)
         if value is not None:

@@ -17,13 +17,14 @@ from typing import Any, NamedTuple, TypeGuard
 from saem.core import errors
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.effects import Effect
+from saem.core.hi_types import aval_method
 from saem.core.jaxpr import ClosedJaxpr, once_per_program, sub_jaxprs
 from saem.core.primitive import Primitive, UndefinedPrimal
 from saem.core.record import Record
 
 # The chapter ``saem.refs``, put here by ``saem._wiring``: its ``__init__`` lists what the rest of
 # the engine calls.
-chapter: Any
+chapter: Any = None
 
 
 class RefError(errors.Explained):
@@ -75,6 +76,26 @@ class AbstractRef(ShapedArray):
 
     def to_ct_aval(self) -> AbstractRef:
         return AbstractRef(self.inner_aval.to_ct_aval(), self.memory_space, self.kind)
+
+    @aval_method
+    def get(self: Any, idx: Any = ()) -> Any:
+        """Return the part of what the reference holds at ``idx``."""
+        return chapter.get(self, idx)
+
+    @aval_method
+    def set(self: Any, value: Any, idx: Any = ()) -> None:
+        """Put ``value`` at ``idx``."""
+        chapter.set(self, idx, value)
+
+    @aval_method
+    def swap(self: Any, value: Any, idx: Any = ()) -> Any:
+        """Put ``value`` at ``idx`` and return what was there."""
+        return chapter.swap(self, idx, value)
+
+    @aval_method
+    def addupdate(self: Any, value: Any, idx: Any = ()) -> None:
+        """Add ``value`` to the part at ``idx``."""
+        chapter.addupdate(self, idx, value)
 
     def str_short(self, short_dtypes: bool = False) -> str:
         """Return ``Ref{f32[2,3]}``."""

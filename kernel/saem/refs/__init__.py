@@ -3,6 +3,7 @@
 The names imported here are all that the spine calls of this chapter (``core.refs.chapter``).
 """
 
+from saem.refs.arrays import addupdate, get, set, swap
 from saem.refs.discharge import (
     batch_through_refs,
     exchange,
@@ -12,5 +13,5 @@ from saem.refs.discharge import (
 )
 from saem.refs.operations import accumulate
 
-__all__ = ["accumulate", "batch_through_refs", "exchange", "pull_through_refs", "pure_program",
-           "through_refs"]
+__all__ = ["accumulate", "addupdate", "batch_through_refs", "exchange", "get", "pull_through_refs",
+           "pure_program", "set", "swap", "through_refs"]

@@ -91,18 +91,6 @@ class Ref(metaclass=_IsRef):
 
     __str__ = __repr__
 
-    def get(self, idx: Any = ()) -> Any:
-        """Return the part of what it holds at ``idx``."""
-        return get(self, idx)
-
-    def set(self, value: Any, idx: Any = ()) -> None:
-        """Put ``value`` at ``idx``."""
-        set(self, idx, value)
-
-    def swap(self, value: Any, idx: Any = ()) -> Any:
-        """Put ``value`` at ``idx`` and return what was there."""
-        return swap(self, idx, value)
-
     def addupdate(self, value: Any, idx: Any = ()) -> None:
         """Add ``value`` to the part at ``idx``."""
         addupdate(self, idx, value)
