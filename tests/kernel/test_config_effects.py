@@ -19,6 +19,7 @@ from both import ours, same, same_error, source_of
 import saem as jax
 import saem.numpy as jnp
 from saem import lax
+from saem.compile import executables
 from saem.core import config as settings
 from saem.core.config import SETTINGS
 
@@ -428,3 +429,50 @@ def test_every_scope_of_a_setting_restores_it():
             assert setting.value == value, name
         assert setting.value == before, name
     assert settings.transfer_guard.value is None
+
+
+# What JAX 0.10.2 hands to XLA under each setting: read from the options of its compile calls.
+COMPILED_AS = [
+    ({}, (29, 0, 0.0, 0.0), {}),
+    ({"jax_optimization_level": "O0"}, (29, 9, 0.0, 0.0), {}),
+    ({"jax_optimization_level": "O1"}, (29, 19, 0.0, 0.0), {}),
+    ({"jax_memory_fitting_level": "O0"}, (9, 0, 0.0, 0.0), {}),
+    ({"jax_memory_fitting_level": "O3", "jax_optimization_level": "O3"}, (39, 39, 0.0, 0.0), {}),
+    ({"jax_exec_time_optimization_effort": 0.5}, (29, 0, 0.5, 0.0), {}),
+    ({"jax_memory_fitting_effort": 0.25}, (29, 0, 0.0, 0.25), {}),
+    ({"jax_compiler_enable_remat_pass": False}, (29, 0, 0.0, 0.0),
+     {"xla_disable_hlo_passes": "rematerialization"}),
+    ({"jax_disable_most_optimizations": True}, (29, 0, 0.0, 0.0),
+     {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}),
+]
+
+
+@pytest.mark.parametrize(("changes", "fields", "flags"), COMPILED_AS)
+def test_programs_are_compiled_as_settings_say(monkeypatch, changes, fields, flags):
+    given = []
+    compile_ = executables.backend_compile_and_load
+
+    def compile_and_note(backend, program, devices, options, *rest):
+        given.append(options)
+        return compile_(backend, program, devices, options, *rest)
+
+    monkeypatch.setattr(executables, "backend_compile_and_load", compile_and_note)
+    unchanged = {"jax_disable_most_optimizations": False, "jax_shortcuts": False}
+    for name, value in {**unchanged, **changes}.items():
+        jax.config.update(name, value)
+    jax.clear_caches()
+    out = jax.jit(lambda x: jnp.sort(x) + 1)(np.asarray([3.0, 1.0, 2.0], np.float32))
+    np.testing.assert_array_equal(out, [2.0, 3.0, 4.0])
+    build = given[-1].executable_build_options
+    assert fields == (build.memory_fitting_level, build.optimization_level,
+                      build.exec_time_optimization_effort, build.memory_fitting_effort)
+    assert dict(given[-1].env_option_overrides) == flags
+
+
+def test_options_of_a_function_come_before_those_of_settings(monkeypatch):
+    jax.config.update("jax_disable_most_optimizations", True)
+    monkeypatch.setattr(executables, "load_or_compile", lambda key, lowered, devices, options: (
+        (_ for _ in ()).throw(RuntimeError(str(options["xla_backend_optimization_level"])))))
+    f = jax.jit(lambda x: x - 5, compiler_options={"xla_backend_optimization_level": 2})
+    with pytest.raises(RuntimeError, match="2"):
+        f(x)

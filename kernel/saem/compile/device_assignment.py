@@ -23,7 +23,7 @@ from saem.core.hi_types import AbstractHigh, is_high
 from saem.core.jaxpr import ClosedJaxpr, Jaxpr, sub_jaxprs
 from saem.placement.devices import default_device, placement_name
 from saem.placement.meshes import Mesh, mesh_context
-from saem.placement.shardings import NamedSharding, PartitionSpec
+from saem.placement.shardings import NamedSharding, PartitionSpec, on_devices
 
 ArrayImpl = _jaxlib.ArrayImpl
 
@@ -51,7 +51,33 @@ class Spread(NamedTuple):
 
     @property
     def devices(self) -> tuple:
+        """The devices in order.
+
+        Raises: ValueError if the mesh has none.
+        """
+        if not isinstance(self.mesh, Mesh):
+            raise ValueError(
+                f"the program names {self.mesh}, which has no devices: put it under "
+                "jax.set_mesh(mesh), or give its arguments a sharding. For its text alone: "
+                "jax.jit(f).trace(*args).lower(lowering_platforms=('cpu',)), or jax.export.")
         return self.mesh._flat
+
+    @property
+    def slots(self) -> tuple:
+        """The devices, or None for each that the mesh is to have where it has none."""
+        return self.mesh._flat if isinstance(self.mesh, Mesh) else (None,) * self.mesh.size
+
+    def on(self, devices: Sequence[Any]) -> Spread:
+        """Return this place, whose mesh has no devices, on ``devices``.
+
+        Raises: ValueError if there are more or fewer than its mesh is to have.
+        """
+        def placed(sharding: Any) -> Any:
+            return None if sharding is None else NamedSharding(
+                mesh_on(sharding.mesh, devices), sharding.spec, memory_kind=sharding.memory_kind)
+
+        return Spread(mesh_on(self.mesh, devices), tuple(map(placed, self.ins)),
+                      tuple(map(placed, self.outs)))
 
     @property
     def meshes(self) -> tuple:
@@ -61,7 +87,7 @@ class Spread(NamedTuple):
 
     def as_typed(self, closed: ClosedJaxpr) -> Spread:
         """Return this place with results sharded as their types, where all axes are Explicit."""
-        if not Seen.placements:
+        if not Seen.placements or not isinstance(self.mesh, Mesh):
             return self
         given = self.outs or (None,) * len(closed.out_avals)
         # Shardings that were given to jit alone are in no type: there XLA chooses.
@@ -87,8 +113,7 @@ class Spread(NamedTuple):
         fitting = [m for m in self.meshes if m.shape_tuple == abstract.shape_tuple]
         if fitting:
             return next((m for m in fitting if m.axis_types == abstract.axis_types), fitting[0])
-        devices = np.array(self.devices, object).reshape(abstract.axis_sizes)
-        return Mesh(devices, abstract.axis_names, abstract.axis_types)
+        return mesh_on(abstract, self.devices)
 
     def with_results(self, count: int) -> Spread:
         """Return this place for a program with ``count`` further results."""
@@ -170,6 +195,7 @@ def only_used(used: Sequence[bool], chosen: Sequence[Any],
 
 def _demanded(chosen: list[Any], args: Sequence[Any], demands: Demands) -> tuple[Any, bool]:
     """Return the place of a program on several devices, or with demands."""
+    demands = on_known_devices(demands, chosen)
     ins = list(demands.ins) or [None] * len(chosen)
     moves = False
     for number, (have, wanted) in enumerate(zip(chosen, ins)):
@@ -201,23 +227,52 @@ def _demanded(chosen: list[Any], args: Sequence[Any], demands: Demands) -> tuple
         mesh = with_devices(mesh, known)
     everywhere = NamedSharding(mesh, PartitionSpec())
     for number, sharding in enumerate((*ins, *demands.outs)):
-        if sharding is not None:
+        if sharding is not None and isinstance(mesh, Mesh):
             check_same_devices(everywhere, sharding, (number,) if number < len(ins) else ())
     return Spread(mesh, tuple(ins), tuple(demands.outs), moves), True
 
 
-def with_devices(mesh: Any, known: Sequence[Any]) -> Mesh:
+def on_known_devices(demands: Demands, chosen: Sequence[Any]) -> Demands:
+    """Return demands whose shardings have devices, where some are on a mesh without any.
+
+    It is the mesh of an argument, of another demand, or the one in force, if there is one.
+    """
+    known = [s for s in (*chosen, *demands.ins, *demands.outs) if s is not None]
+    if all(isinstance(s.mesh, Mesh) for s in known if isinstance(s, NamedSharding)):
+        return demands
+
+    def placed(sharding: Any) -> Any:
+        sharding = on_devices(sharding, *known)
+        if not isinstance(sharding, NamedSharding) or isinstance(sharding.mesh, Mesh):
+            return sharding
+        return NamedSharding(with_devices(sharding.mesh, known), sharding.spec,
+                             memory_kind=sharding.memory_kind)
+
+    return demands._replace(ins=tuple(map(placed, demands.ins)),
+                            outs=tuple(map(placed, demands.outs)))
+
+
+def with_devices(mesh: Any, known: Sequence[Any]) -> Any:
     """Return the mesh in force for one without devices; of a single device, the one in use.
 
-    Raises: ValueError if there is none.
+    Where there is neither it is returned as it is: then there is only the program's text.
     """
     if isinstance(mesh_context.value, Mesh):
         return mesh_context.value
     if mesh.size != 1:
-        raise ValueError(f"the program names {mesh}, which has no devices: put it under "
-                         "jax.set_mesh(mesh), or give its arguments a sharding.")
+        return mesh
     device = next((s._device for s in known if hasattr(s, "_device")), None) or default_device()
-    return Mesh(np.array([device], object).reshape(mesh.axis_sizes), mesh.axis_names,
+    return mesh_on(mesh, [device])
+
+
+def mesh_on(mesh: Any, devices: Sequence[Any]) -> Mesh:
+    """Return ``mesh``, whose own devices do not count, on ``devices``.
+
+    Raises: ValueError if there are more or fewer than it has places.
+    """
+    if len(devices) != mesh.size:
+        raise ValueError(f"{mesh} has places for {mesh.size} devices, and got {len(devices)}.")
+    return Mesh(np.array(devices, object).reshape(mesh.axis_sizes), mesh.axis_names,
                 mesh.axis_types)
 
 

@@ -63,6 +63,25 @@ BUILD_OPTIONS = ("exec_time_optimization_effort", "memory_fitting_effort", "opti
                  "memory_fitting_level", "fdo_profile")
 
 
+# XLA's numbers for the levels that settings name (xla.proto, ``ExecutionOptions.EffortLevel``).
+_LEVELS = {"UNKNOWN": 0, "O0": 9, "O1": 19, "O2": 29, "O3": 39}
+
+
+def settings_options() -> dict[str, Any]:
+    """Return the compile options that settings ask for, of all programs."""
+    found: dict[str, Any] = {}
+    if config.disable_most_optimizations.value:
+        found = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
+    if not config.compiler_enable_remat_pass.value:
+        found["xla_disable_hlo_passes"] = "rematerialization"
+    for setting in (config.exec_time_optimization_effort, config.memory_fitting_effort,
+                    config.optimization_level, config.memory_fitting_level):
+        value = setting.value
+        if value is not None and value != setting.declared.default:
+            found[setting.declared.name] = _LEVELS.get(value, value)
+    return found
+
+
 def compile_options(devices: Sequence[Any], options: dict[str, Any]) -> Any:
     """Return XLA's options for ``devices``, with ``options`` by name."""
     made = _jaxlib.CompileOptions()
@@ -72,6 +91,7 @@ def compile_options(devices: Sequence[Any], options: dict[str, Any]) -> Any:
     made.device_assignment = _jaxlib.DeviceAssignment.create(
         np.array([[d.id for d in devices]], np.int32))
     build = made.executable_build_options
+    build.memory_fitting_level = _LEVELS["O2"]
     # On one device, too: without it XLA refuses sums over a mesh of arrays of several ranks.
     build.use_spmd_partitioning = True
     build.use_shardy_partitioner = True
@@ -98,7 +118,7 @@ def all_options(lowered: Lowering, devices: Sequence[Any], options: dict[str, An
     """Return the options by which ``lowered`` is compiled: those given, else quick ones or none."""
     options = options or ({} if lowered.module.callbacks else
                           quick_options(lowered.closed, devices, same_rounding))
-    return {**sound_options(lowered.closed, devices), **options}
+    return {**sound_options(lowered.closed, devices), **settings_options(), **options}
 
 
 def find_or_compile(lowered: Lowering, devices: Sequence[Any], function: FunctionRef | None = None,

@@ -325,7 +325,7 @@ def argument_notes(module: Module, inputs: Sequence[Var], kept: Sequence[bool],
     """Return the attributes of each kept argument: sharding, memory and layout, donation."""
     shardings: Sequence[Any] = [None] * len(inputs)
     if spread is not None:
-        module.devices = spread.devices
+        module.devices = spread.slots
         module.mesh(spread.mesh)
         if spread.ins:
             shardings = pick(spread.ins, kept)

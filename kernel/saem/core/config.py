@@ -36,6 +36,7 @@ PRNG_IMPLS = (
     "threefry2x32", "threefry4x32", "rbg", "unsafe_rbg", "philox2x32", "philox4x32")
 TRACEBACK_FILTERING = ("off", "tracebackhide", "remove_frames", "quiet_remove_frames", "auto")
 GARBAGE_GUARD = ("allow", "log", "fatal")
+EFFORT_LEVELS = ("UNKNOWN", "O0", "O1", "O2", "O3")
 MATMUL_PRECISIONS = (
     "default", "high", "highest", "bfloat16", "tensorfloat32", "float32",
     "ANY_F8_ANY_F8_F32", "ANY_F8_ANY_F8_F32_FAST_ACCUM", "ANY_F8_ANY_F8_ANY",
@@ -155,6 +156,19 @@ DECLARED = (
     Declared("cpu_enable_async_dispatch", cores() > 2, "bool",
              "CPU programs run in the background; by default where there are more than two cores",
              process=True),
+    # -- how XLA compiles: programs compiled before a change stay as they are --
+    Declared("disable_most_optimizations", False, "bool",
+             "XLA compiles sooner and programs run longer; the last bits of results may differ"),
+    Declared("compiler_enable_remat_pass", True, "bool",
+             "XLA may compute a value twice to save memory"),
+    Declared("exec_time_optimization_effort", 0.0, "float",
+             "XLA's effort to make programs fast, from -1 to 1", optional=True),
+    Declared("memory_fitting_effort", 0.0, "float",
+             "XLA's effort to make programs fit in memory, from -1 to 1", optional=True),
+    Declared("optimization_level", "UNKNOWN", "str",
+             "how much XLA optimises for time: from O0 to O3", choices=EFFORT_LEVELS),
+    Declared("memory_fitting_level", "O2", "str",
+             "how much XLA does to save memory: from O0 to O3", choices=EFFORT_LEVELS),
     # The defaults of the next four are in disk/cache_folder.py.
     Declared("enable_compilation_cache", True, "bool",
              "keep compiled programs on disk; off: nothing is read or written there"),
@@ -531,6 +545,12 @@ platforms = SETTINGS["jax_platforms"]
 platform_name = SETTINGS["jax_platform_name"]
 num_cpu_devices = SETTINGS["jax_num_cpu_devices"]
 cpu_enable_async_dispatch = SETTINGS["jax_cpu_enable_async_dispatch"]
+disable_most_optimizations = SETTINGS["jax_disable_most_optimizations"]
+compiler_enable_remat_pass = SETTINGS["jax_compiler_enable_remat_pass"]
+exec_time_optimization_effort = SETTINGS["jax_exec_time_optimization_effort"]
+memory_fitting_effort = SETTINGS["jax_memory_fitting_effort"]
+optimization_level = SETTINGS["jax_optimization_level"]
+memory_fitting_level = SETTINGS["jax_memory_fitting_level"]
 enable_compilation_cache = SETTINGS["jax_enable_compilation_cache"]
 compilation_cache_dir = SETTINGS["jax_compilation_cache_dir"]
 compilation_cache_max_size = SETTINGS["jax_compilation_cache_max_size"]

@@ -39,11 +39,6 @@ _BY_REASON: dict[str, dict[str, Any]] = {
         "jax_pallas_poison_buffers": False, "jax_pallas_use_mosaic_gpu": True,
         "jax_pallas_verbose_errors": False, "jax_use_emit_pipeline_primitive": False,
     },
-    "XLA takes it for one program, as an option of jit or compile (compiler_options)": {
-        "jax_exec_time_optimization_effort": 0.0, "jax_memory_fitting_effort": 0.0,
-        "jax_memory_fitting_level": "O2", "jax_optimization_level": "UNKNOWN",
-        "jax_disable_most_optimizations": False, "jax_compiler_enable_remat_pass": True,
-    },
     "Saem makes no profiles that guide the compiler": {
         "jax_enable_pgle": False, "jax_pgle_aggregation_percentile": 90,
         "jax_pgle_profiling_runs": 3, "jax_compilation_cache_expect_pgle": False,

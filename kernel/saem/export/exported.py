@@ -528,7 +528,7 @@ def export_traced(traced: Traced, platforms: tuple[str, ...],
         out_tree=traced.out_tree, out_avals=tuple(closed.out_avals), platforms=platforms,
         mlir_module_serialized=artifact, in_shardings=ins, out_shardings=outs,
         module_kept_var_idx=tuple(i for i, k in enumerate(lowered.kept) if k),
-        nr_devices=1 if spread is None else len(spread.devices),
+        nr_devices=1 if spread is None else len(spread.slots),
         uses_global_constants=bool(lowered.platforms), disabled_safety_checks=disabled,
         _get_vjp=functools.partial(export_vjp, traced, where, disabled))
 

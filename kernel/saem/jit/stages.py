@@ -36,6 +36,7 @@ from saem.jit.jitted import (
 from saem.ops.constraints import place_of, split_formats
 from saem.placement import devices
 from saem.placement.layouts import Format, Layout, Terms, terms_of, unusual_layout
+from saem.transform.programs import struct_of
 
 
 class ArgInfo(Record):
@@ -74,10 +75,7 @@ class Types:
 
     def out_info(self, shardings: Sequence[Any] | None = None) -> Any:
         shardings = shardings or [None] * len(self.flat_out)
-        return self.out_tree.unflatten(
-            [a.ty if is_high(a) else ShapeDtypeStruct(
-                a.shape, a.dtype, weak_type=a.weak_type, sharding=a.explicit if s is None else s)
-             for a, s in zip(self.flat_out, shardings)])
+        return self.out_tree.unflatten(map(struct_of, self.flat_out, shardings))
 
     def asked_of_results(self) -> Sequence[Any]:
         """Return the shardings that were requested for results, () if none were."""
@@ -288,18 +286,24 @@ class Lowered(Stage):
 
     def cost_analysis(self) -> dict[str, float]:
         """Return XLA's estimate of what the program costs before it is optimised."""
+        placed = not isinstance(self._where, Spread) or None not in self._where.slots
+        device = self._devices[0] if placed else devices.default_device()
         return _jaxlib.hlo_module_cost_analysis(
-            self._devices[0].client, self.compiler_ir("hlo").get_hlo_module())
+            device.client, self.compiler_ir("hlo").get_hlo_module())
 
-    def compile(self, compiler_options: dict[str, Any] | None = None) -> Compiled:
+    def compile(self, compiler_options: dict[str, Any] | None = None, *,
+                device_assignment: tuple[Any, ...] | None = None) -> Compiled:
         """Return the executable program; ``compiler_options`` are XLA's flags by name.
 
         Of a program lowered for several platforms it is that of the platform it would run on.
+        ``device_assignment`` are the devices of a program that was lowered for a mesh without any.
 
         Raises: JaxRuntimeError if XLA knows no such option or refuses the program; ValueError if it
-        was lowered for other platforms than the one it would run on.
+        was lowered for other platforms than the one it would run on, or for other devices;
+        RuntimeError if it has no devices.
         """
-        info, devices_ = self._call.info, self._devices
+        info, where = self._call.info, self._placed(device_assignment)
+        devices_ = devices_of(where)
         here = devices.lowering_platform(devices_[0])
         if here not in self._platforms:
             raise ValueError(
@@ -307,14 +311,34 @@ class Lowered(Stage):
                 f"on {here}. Lower it without lowering_platforms, or read its text.")
         lowered = self._lowered
         if lowered.platforms:
-            lowered = self._call.lower(self._where, here)
+            lowered = self._call.lower(where, here)
         warn_wasted(lowered.wasted)
         options = {**info.compiler_options, **(compiler_options or {})}
         executable = find_or_compile(lowered, devices_, info.reference, options)
         dispatch.keep_within_limit()
-        program = dispatch.Program(executable, lowered, self._where, self._committed)
+        program = dispatch.Program(executable, lowered, where, self._committed)
         return Compiled(self._call, program,
                         lambda: as_bytes(executable, lowered, devices_, options))
+
+
+    def _placed(self, given: tuple[Any, ...] | None) -> Any:
+        """Return where the program runs, with the devices ``given`` if it has none itself."""
+        where = self._where
+        if isinstance(where, Spread) and None in where.slots:
+            if given is None:
+                raise RuntimeError(
+                    f"device_assignment cannot be `None` during compilation: the program was "
+                    f"lowered for {where.mesh}, which has no devices. Name them: "
+                    f".compile(device_assignment=tuple(jax.devices()[:{where.mesh.size}]))")
+            return where.on(given)
+        here = devices_of(where)
+        if given is not None and tuple(given) != here:
+            raise ValueError(
+                "device_assignment passed to `.compile` must match the device_assignment "
+                "calculated from array shardings and out_shardings. Got device ids passed to "
+                f"compile {[d.id for d in given]} and devices ids calculated from array shardings "
+                f"and out_shardings as {[d.id for d in here]}.")
+        return where
 
 
 def check_dialect(dialect: str | None) -> None:

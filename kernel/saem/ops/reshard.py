@@ -107,7 +107,7 @@ def _struct_aval(struct: ShapeDtypeStruct) -> ShapedArray:
     if isinstance(given, PartitionSpec) and get_abstract_mesh().empty:
         return aval
     explicit = named_sharding(given, len(aval.shape))
-    return aval if explicit is None else sharded.with_spec(aval, explicit)
+    return aval if explicit is None else aval.update(sharding=explicit)
 
 
 aval_functions[ShapeDtypeStruct] = _struct_aval

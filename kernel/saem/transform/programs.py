@@ -36,8 +36,8 @@ from saem.core.jaxpr import ClosedJaxpr, Origin
 from saem.core.kept import Kept
 from saem.core.lazy import later
 from saem.core.refs import check_references
-from saem.core.sharded import sharding_of
 from saem.core.trace import Tracer
+from saem.placement.meshes import AxisType
 from saem.transform.staging import trace_flat
 
 logging: Any = later("logging")  # only settings that log need it
@@ -156,7 +156,7 @@ def make_jaxpr(fun: Callable, static_argnums: int | Iterable[int] = (),
         with axes.bound(*named):
             closed, out_tree = trace_function(fun, args, kwargs, numbers)
         if return_shape:
-            return closed, out_tree.unflatten([_struct(a) for a in closed.out_avals])
+            return closed, out_tree.unflatten([struct_of(a) for a in closed.out_avals])
         return closed
 
     name = shown_name(fun)
@@ -166,11 +166,21 @@ def make_jaxpr(fun: Callable, static_argnums: int | Iterable[int] = (),
     return make_jaxpr_f
 
 
-def _struct(aval: Any) -> Any:
+def struct_of(aval: Any, sharding: Any = None) -> Any:
+    """Return the struct of a result of type ``aval``, with ``sharding`` or that of the type.
+
+    A type has one where each axis of the mesh in force is Explicit or Manual.
+    """
     if is_high(aval):
         return as_type(aval)
+    if sharding is None:
+        sharding = aval.sharding
+        types = sharding.mesh.axis_types
+        if not types or AxisType.Auto in types:
+            sharding = None
+    manual = aval.manual_axis_type if axes.state.checked else None
     return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type,
-                            sharding=sharding_of(aval))
+                            sharding=sharding, manual_axis_type=manual)
 
 
 @boundary
@@ -182,4 +192,4 @@ def eval_shape(fun: Callable, *args: Any, **kwargs: Any) -> Any:
     """
     check_callable(fun)
     closed, out_tree = trace_function(fun, args, kwargs, name="eval_shape")
-    return out_tree.unflatten([_struct(a) for a in closed.out_avals])
+    return out_tree.unflatten([struct_of(a) for a in closed.out_avals])
