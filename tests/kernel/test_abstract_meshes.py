@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from both import same
+from both import same, same_error
 
 import saem as jax
 import saem.numpy as jnp
@@ -138,6 +138,45 @@ def test_an_exported_program_is_written_and_read():
     x = jax.device_put(np.arange(8, dtype=np.float32), jax.NamedSharding(mesh, P("b")))
     assert read.nr_devices == 4
     np.testing.assert_array_equal(jax.jit(read.call)(x), 2 * np.arange(8))
+
+
+def exported_with_demands(mesh, pulled):
+    """What an exported program says of shardings that were demanded, and what its vjp gives."""
+    x = jax.device_put(np.ones((4, 2), np.float32), jax.NamedSharding(mesh, P("b")))
+    f = jax.jit(lambda x: jnp.sin(x) * 2, out_shardings=jax.NamedSharding(mesh, P("c")))
+    exported = jax.export.export(f)(x)
+    taken = jax.export.export(jax.jit(f, in_shardings=jax.NamedSharding(mesh, P("b"))))(
+        jax.ShapeDtypeStruct((4, 2), np.float32))
+    made = [jax.jit(exported.call)(x),
+            *([jax.jit(exported.vjp().call)(x, f(x))[0],
+               jax.jit(jax.grad(lambda x: exported.call(x).sum()))(x)] if pulled else []),
+            jax.jit(exported.call, in_shardings=jax.NamedSharding(mesh, P("b")))(np.asarray(x))]
+    return [str(exported.in_avals), str(exported.out_avals), str(taken.in_avals),
+            repr(exported.in_shardings_jax(mesh)), repr(exported.out_shardings_jax(mesh)),
+            [(y, [str(shard.index) for shard in y.addressable_shards]) for y in made]]
+
+
+@pytest.mark.parametrize("types", ["Explicit", "Auto"])
+def test_exported_programs_keep_demanded_shardings(jax_oracle, types):
+    """JAX refuses the vjp along Explicit axes: it takes the result for sharded as the argument."""
+    same(jax_oracle, f"exported_with_demands(jax.make_mesh((2, 2), ('b', 'c'), {TYPES[types]}), "
+                     f"{types == 'Auto'})", within=__name__)
+
+
+@pytest.mark.parametrize(("program", "sentence"), [
+    ("jax.export.export(f)(x).in_shardings_jax(jax.make_mesh((2, 2), ('u', 'v')))",
+     "does not match the mesh used for export"),
+    ("jax.export.export(f)(x).call(np.ones(8, 'float32'))",
+     "Function f was exported for 4 devices and is called in a context with 1 devices, which is "
+     "not allowed."),
+])
+def test_exported_programs_refuse_other_meshes(jax_oracle, program, sentence):
+    same_error(jax_oracle, f"""
+def f(x): return x * 2
+f = jax.jit(f)
+mesh = jax.make_mesh((2, 2), ('b', 'c'), (jax.sharding.AxisType.Auto,) * 2)
+x = jax.device_put(np.ones(8, 'float32'), jax.NamedSharding(mesh, jax.P('b')))
+result = {program}""", sentence)
 
 
 def compiled_for(mesh):

@@ -26,7 +26,14 @@ from saem.compile.libraries import libraries_of
 from saem.compile.sizes import Step, plan
 from saem.compile.text import physical_aval, tensor_type
 from saem.core import dtypes, tree
-from saem.core.avals import Seen, ShapedArray, ShapeDtypeStruct, aval_of, sums_of_spec
+from saem.core.avals import (
+    Seen,
+    ShapedArray,
+    ShapeDtypeStruct,
+    aval_of,
+    explicit_sharding,
+    sums_of_spec,
+)
 from saem.core.dimensions import Dim, Scope, is_static
 from saem.core.primitive import NOT_LINEAR, Primitive, absent, primitive
 from saem.core.record import Record
@@ -237,7 +244,24 @@ def hlo_shardings(shardings: Sequence[Any], avals: Sequence[ShapedArray]) -> tup
 
 
 def on_mesh(sharding: Any, mesh: Any) -> Any:
-    return None if sharding is None else NamedSharding(mesh, sharding.spec)
+    """Return ``sharding`` on the devices of ``mesh``.
+
+    Raises: ValueError if that mesh has other axes.
+    """
+    if sharding is None:
+        return None
+    if mesh.shape_tuple != sharding.mesh.shape_tuple:
+        raise ValueError(f"NamedSharding new mesh {mesh} does not match the mesh used for export "
+                         f"{sharding.mesh}. Give one with axes of the same names and sizes.")
+    return NamedSharding(mesh, sharding.spec)
+
+
+def typed_along(avals: Sequence[ShapedArray], shardings: Sequence[Any]
+                ) -> tuple[ShapedArray, ...]:
+    """Return the types of what is sharded so: they name the Explicit axes along which it is."""
+    found = [explicit_sharding(s, len(a.shape)) for s, a in zip(shardings, avals)]
+    found = found or [None] * len(avals)
+    return tuple(a if s is None else a.update(sharding=s) for s, a in zip(found, avals))
 
 
 # -- checking a call ------------------------------------------------------------------------------
@@ -370,8 +394,8 @@ def check_platform(exported: Exported, module: Any) -> None:
     if exported.nr_devices not in (1, count):
         raise ValueError(
             f"Function {exported.fun_name} was exported for {exported.nr_devices} devices and is "
-            f"called in a context with {count} devices. This is disallowed because: the module was "
-            "lowered for more than 1 device. Place the arguments: device_put(x, sharding).")
+            f"called in a context with {count} devices, which is not allowed. Place the "
+            "arguments: device_put(x, sharding).")
 
 
 def constrained(ctx: Any, x: str, sharding: Any) -> str:
@@ -519,14 +543,14 @@ def export_traced(traced: Traced, platforms: tuple[str, ...],
     check_custom_calls(lowered.text, disabled)
     spread = where if isinstance(where, Spread) else None
     closed = traced.jaxpr
-    ins, outs = ((), ()) if spread is None else (
-        tuple(map(abstract, spread.ins)), tuple(map(abstract, spread.outs)))
+    ins, outs = ((), ()) if spread is None else (spread.ins, spread.outs)
     artifact = _jaxlib.serialize_portable_artifact(
         mlir.parse(lowered.located_text()), target_version(), True)
     return Exported(
-        fun_name=traced.fun_name, in_tree=traced.in_tree, in_avals=tuple(closed.in_avals),
-        out_tree=traced.out_tree, out_avals=tuple(closed.out_avals), platforms=platforms,
-        mlir_module_serialized=artifact, in_shardings=ins, out_shardings=outs,
+        fun_name=traced.fun_name, in_tree=traced.in_tree, out_tree=traced.out_tree,
+        in_avals=typed_along(closed.in_avals, ins), out_avals=typed_along(closed.out_avals, outs),
+        platforms=platforms, mlir_module_serialized=artifact,
+        in_shardings=tuple(map(abstract, ins)), out_shardings=tuple(map(abstract, outs)),
         module_kept_var_idx=tuple(i for i, k in enumerate(lowered.kept) if k),
         nr_devices=1 if spread is None else len(spread.slots),
         uses_global_constants=bool(lowered.platforms), disabled_safety_checks=disabled,
@@ -580,7 +604,8 @@ def export_vjp(traced: Traced, where: Any, disabled: tuple[DisabledSafetyCheck, 
         exported.in_avals, ins or (None,) * count)]
     structs += [struct_of(cotangent_aval(a), s) for a, s in zip(
         exported.out_avals, outs or (None,) * len(exported.out_avals))]
-    return export_traced(jit(fun_vjp_jax).trace(*structs), exported.platforms, disabled)
+    like = {"out_shardings": tuple(ins)} if ins else {}
+    return export_traced(jit(fun_vjp_jax, **like).trace(*structs), exported.platforms, disabled)
 
 
 def struct_of(aval: ShapedArray, sharding: Any) -> ShapeDtypeStruct:
