@@ -127,7 +127,7 @@ def test_values_are_checked():
     with settings.debug_nans("False"):  # a text that is not empty is true, as in Python and in JAX
         assert config.jax_debug_nans is True
     with pytest.raises(ValueError, match="needs a value of type int"):
-        config.update("jax_random_seed_offset", True)
+        config.update("jax_random_seed_offset", "3")
     config.update("jax_default_matmul_precision", None)
     assert config.jax_numpy_rank_promotion == "allow"
 

@@ -236,10 +236,11 @@ def _checked(declared: Declared, value: Any, where: str) -> Any:
         return word
     if declared.kind == "bool":
         return bool(value)  # of a text as Python has it: 'False' is true
-    accepted = {"int": (int,), "float": (int, float), "str": (str,)}[declared.kind]
-    if not isinstance(value, accepted) or isinstance(value, bool):
+    accepted, kind = {"int": (int, int), "float": ((int, float), float),
+                      "str": (str, str)}[declared.kind]
+    if not isinstance(value, accepted):
         raise ValueError(f"{where} needs a value of type {declared.kind}, got {value!r}.")
-    return float(value) if declared.kind == "float" else value
+    return kind(value)
 
 
 class _Scope(contextlib.ContextDecorator):
