@@ -22,7 +22,7 @@ from typing import Any
 from saem import _jaxlib
 from saem.core import errors
 from saem.effects.foreign_calls import FfiCall, checked_aliases, ffi_call, frozen
-from saem.interpreters.mlir import LoweringRule, writer_of
+from saem.interpreters.mlir import LoweringRule
 
 
 def pycapsule(funcptr: Any) -> Any:
@@ -89,20 +89,19 @@ class ForeignRule(LoweringRule):
         self.api_version = api_version
         self.aliases = aliases
 
-    def __call__(self, ctx: Any, *operands: str, **params: Any) -> list[str]:
+    def written(self, writer: Any, *operands: str, **params: Any) -> list[str]:
         """Write the call: ``params`` of the primitive are attributes of it."""
-        ctx = writer_of(ctx)
         legacy = self.config if isinstance(self.config, str) else None
         named = {} if legacy is not None else {**(self.config or {}), **params}
         orders = [tuple(tuple(range(len(a.shape)))[::-1] if o is None else tuple(o)
                         for o, a in zip(given or (None,) * len(avals), avals))
-                  for given, avals in zip(self.layouts, (ctx.in_avals, ctx.out_avals))]
+                  for given, avals in zip(self.layouts, (writer.in_avals, writer.out_avals))]
         call = FfiCall(
             tuple(sorted((k, frozen(k, v)) for k, v in named.items())), self.api_version,
             self.has_side_effect, orders[0],
-            checked_aliases(self.aliases, ctx.in_avals, ctx.out_avals), legacy, orders[1],
-            tuple(ctx.out_avals), self.target, None)
-        return call.lower(ctx, *operands)
+            checked_aliases(self.aliases, writer.in_avals, writer.out_avals), legacy, orders[1],
+            tuple(writer.out_avals), self.target, None)
+        return call.lower(writer, *operands)
 
 
 def ffi_lowering(call_target_name: str, *, operand_layouts: Sequence[Any] | None = None,

@@ -374,13 +374,15 @@ def test_several_results_and_linear_rules(jax_oracle):
 
 
 @pytest.mark.parametrize(("rule", "why"), [
-    (lambda ctx, x: [x.type], "AttributeError"), (lambda ctx, x: [ctx.tokens_in], "no ctx"),
-    (lambda ctx, x: [3], "not 1 values"), (lambda ctx, x: [x, x], "not 1 values")])
-def test_a_rule_that_builds_mlir_is_refused(rule, why):
+    (lambda ctx, x: [x.type], r"returned \[RankedTensorType\(tensor<f32>\)\], which are not 1 val"),
+    (lambda ctx, x: [ctx.tokens_in], "no ctx.tokens_in here, only avals_in"),
+    (lambda ctx, x: [3], r"returned \[3\], which are not 1 values of types \[tensor<f32>\]"),
+    (lambda ctx, x: [x, x], r"returned \[tensor<f32>, tensor<f32>\], which are not 1 values")])
+def test_a_rule_that_returns_something_else_is_refused(rule, why):
     p = jax.extend.core.Primitive("built")
     p.def_abstract_eval(lambda x: x)
     jax.interpreters.mlir.register_lowering(p, rule)
-    with pytest.raises(TypeError, match=rf"'built' cannot be followed: .*{why}"):
+    with pytest.raises((TypeError, AttributeError), match=why):
         jax.jit(p.bind)(1.0)
 
 

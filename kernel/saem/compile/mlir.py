@@ -59,6 +59,13 @@ def context_for(text: str) -> Any:
     return _kept.context
 
 
+def context_to_build() -> Any:
+    """Return a context to build operations in: this thread's, with every dialect loaded."""
+    context = context_for(" ")
+    context.load_all_available_dialects()
+    return context
+
+
 def parse(text: str) -> Any:
     """Return the module that ``text`` spells.
 

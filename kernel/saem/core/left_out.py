@@ -15,8 +15,9 @@ REMOVED = "JAX deprecated it"
 NO_SPARSE_PRIMITIVES = ("operations on BCOO and BCSR are made of gathers, scatters and sorts here, "
                         "and are no primitives of their own; call the function of that name")
 UNFINISHED = "JAX's own documentation says that it is under development and will change"
-BUILDS_MLIR = ("programs are written as text here, so a rule has no MLIR objects to build with; "
-               "say it in jax functions: mlir.lower_fun(fun, multiple_results=False)")
+WRITTEN_AS_TEXT = ("the engine writes programs as text, not by this; a rule builds operations of "
+                   "its operands, and what the engine is to write in between is a function of "
+                   "arrays: mlir.lower_fun(fun, multiple_results=False)(ctx, *operands)")
 
 # Reasons by module; a name is in one module only.
 REASONS: dict[str, dict[str, str]] = {
@@ -27,17 +28,15 @@ REASONS: dict[str, dict[str, str]] = {
          "remove_size_one_mesh_axis_from_type": "it is a setting of JAX's move to explicit "
                                                 "sharding, which is complete here"},
     "extend": {
-        "lowering": BUILDS_MLIR,
+        "lowering": WRITTEN_AS_TEXT,
         "pallas": "Pallas is left out on purpose: its kernels are written for TPUs and GPUs",
         "xla": "jaxlib offers no call by which a program of Python becomes a pass of XLA"},
     "interpreters.mlir": dict.fromkeys(
         "AxisContext ConstantHandler LoweringParameters LoweringResult SPMDAxisContext "
-        "ShapePolyLoweringState ShardingContext TokenSet aval_to_ir_type aval_to_ir_types "
-        "core_call_lowering dense_int_array dense_int_elements flatten_ir_types flatten_ir_values "
-        "i32_attr i64_attr ir_attribute ir_constant ir_constants ir_tree_registry "
+        "ShapePolyLoweringState ShardingContext TokenSet core_call_lowering ir_tree_registry "
         "ir_type_handlers jaxpr_subcomp lower_jaxpr_to_fun lower_jaxpr_to_module "
-        "lowerable_effects merge_mlir_modules register_constant_handler shape_tensor token_type "
-        "unflatten_ir_values_like_types".split(), BUILDS_MLIR),
+        "lowerable_effects merge_mlir_modules register_constant_handler token_type"
+        .split(), WRITTEN_AS_TEXT),
     "interpreters.partial_eval": dict.fromkeys(
         "Val custom_partial_eval_rules dce_jaxpr_call_rule dce_jaxpr_closed_call_rule "
         "partial_eval_jaxpr_custom_rules".split(), INTERNAL),

@@ -14,15 +14,14 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from saem import _jaxlib
-from saem.compile import dispatch, mlir
+from saem.compile import dispatch, embedded, mlir
 from saem.compile.device_assignment import Spread
-from saem.compile.libraries import libraries_of
 from saem.compile.sizes import Step, plan
 from saem.compile.text import physical_aval, tensor_type
 from saem.core import dtypes, tree
@@ -402,13 +401,6 @@ def constrained(ctx: Any, x: str, sharding: Any) -> str:
     return x if sharding is None else ShardingConstraint(sharding).lower(ctx, x)
 
 
-# In MLIR's text: a quoted string, which is left alone, or a symbol.
-_SYMBOL = re.compile(r'"(?:[^"\\]|\\.)*"|@([A-Za-z_][\w$.]*)')
-_CALLED = re.compile(r"stablehlo\.custom_call @([\w.$]+)")
-_DEFINED = re.compile(
-    r"^  (func\.func (?:public |private )?|sdy\.mesh )@([A-Za-z_][\w$.]*)", re.MULTILINE)
-
-
 def as_type(ctx: Any, x: str, wanted: ShapedArray) -> str:
     """Write ``x`` with other sizes left open in its type."""
     if tensor_type(ctx.avals[x]) == tensor_type(wanted):
@@ -419,7 +411,7 @@ def as_type(ctx: Any, x: str, wanted: ShapedArray) -> str:
 def embed(exported: Exported, module: Any, given: Sequence[ShapedArray] | None = None) -> str:
     """Write the functions of ``exported`` into ``module``; returns the symbol of its main.
 
-    Symbols get names that are free there.  Open sizes become those of arguments of ``given``.
+    Open sizes become those of arguments of ``given``.
     """
     text = exported.mlir_module()
     formal, outs = exported.module_avals, exported.out_avals
@@ -429,36 +421,8 @@ def embed(exported: Exported, module: Any, given: Sequence[ShapedArray] | None =
         text = polymorphic.refined(text, formal, actual, outs)
         formal = actual
         outs = tuple(polymorphic.with_values(a, values) for a in outs)
-    names = {}
-    for kind, name in _DEFINED.findall(text):
-        wanted = exported.fun_name if name == "main" else name
-        # The module numbers its own meshes by itself.
-        names[name] = module.unique_name(f"exported_{name}" if "mesh" in kind else wanted)
-
-    def renamed(match: re.Match) -> str:
-        return f"@{names[match[1]]}" if match[1] in names else match[0]
-
-    lines = _SYMBOL.sub(renamed, text[text.index("\n") + 1:text.rindex("\n}")]).split("\n")
-    main = names["main"]
-    module.libraries |= libraries_of(_CALLED.findall(text))
-    for block in top_level(lines):
-        if block[0].startswith("  sdy.mesh"):
-            module.header.append(block[0])
-            continue
-        if f"@{main}(" in block[0]:
-            block = [private_head(main, formal, outs), *block[1:]]
-        module.written += block
-    return main
-
-
-def top_level(lines: Sequence[str]) -> Iterator[list[str]]:
-    """Yield the operations of a module as MLIR prints them: indented by two, closed the same."""
-    block: list[str] = []
-    for line in lines:
-        block.append(line)
-        if line.startswith("  }") or (len(block) == 1 and not line.endswith("{")):
-            yield block
-            block = []
+    return embedded.embed(text, module, exported.fun_name,
+                          lambda main: private_head(main, formal, outs))
 
 
 def private_head(name: str, kept: Sequence[ShapedArray], outs: Sequence[ShapedArray]) -> str:
@@ -575,7 +539,7 @@ def target_version() -> str:
 
 def check_custom_calls(text: str, disabled: Sequence[DisabledSafetyCheck]) -> None:
     allowed = {check.is_custom_call() for check in disabled}
-    targets = set(_CALLED.findall(text))
+    targets = set(embedded.targets_in(text))
     unknown = sorted(t for t in targets - allowed if not STABLE_TARGETS.fullmatch(t))
     if unknown:
         raise ValueError(

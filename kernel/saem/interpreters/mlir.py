@@ -1,12 +1,13 @@
 """How is a primitive of the user's compiled?  (``jax.interpreters.mlir``)
 
 By a function of other operations: ``register_lowering(p, lower_fun(fun, multiple_results=False))``.
-The engine writes StableHLO as text, so values are names in it, and a rule that builds MLIR objects
-of them has nothing to build with.  A rule may also write a call of Python, by
-``emit_python_callback``.
+Or by a rule that builds MLIR operations of its operands.  The engine itself writes StableHLO as
+text, so such a rule builds a function in a module of its own, whose text then joins the program.
+What the rule asks the engine to write (``lower_fun`` inside it, a call of Python, or of a
+registered function) becomes a function that it calls.
 
-Read before: ``core.handles``, ``compile.lowering``, ``effects.callbacks``.
-Invariant: a rule that cannot be followed is named, with what to write instead.
+Read before: ``core.handles``, ``compile.lowering``, ``compile.embedded``.
+Invariant: what a rule raises, the caller of the program sees.
 """
 
 from __future__ import annotations
@@ -15,31 +16,67 @@ import io
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
-from saem import _jaxlib
-from saem.compile.lowering import inline, one_equation
+from saem.compile.embedded import embed
+from saem.compile.lowering import embed_constants, inline, one_equation, write_function
+from saem.compile.mlir import context_to_build
 from saem.compile.mlir import new_context as make_ir_context
-from saem.compile.text import element_type
+from saem.compile.text import Writer, tensor_type
 from saem.core import errors, lazy, tree
 from saem.core.avals import ShapedArray
 from saem.core.handles import Handle, lowerings
+from saem.core.lazy import later
 from saem.effects.callbacks import IoCallback, PureCallback
 from saem.effects.host_calls import FlatCallback
+from saem.interpreters.mlir_objects import (
+    aval_to_ir_type,
+    aval_to_ir_types,
+    dense_int_array,
+    dense_int_elements,
+    dtype_to_ir_type,
+    flatten_ir_types,
+    flatten_ir_values,
+    i32_attr,
+    i64_attr,
+    ir_attribute,
+    ir_constant,
+    ir_constants,
+    shape_tensor,
+    unflatten_ir_values_like_types,
+)
 from saem.transform.staging import trace_flat
+
+ir: Any = later("jaxlib.mlir.ir")
+func: Any = later("jaxlib.mlir.dialects.func")
 
 
 class ModuleContext:
     """The whole program, for a rule: the kind of device it is for, and what must live with it.
 
     A program for several kinds is written once for each, so ``platforms`` has one name always.
+    ``module`` is the rule's own, into which it may put further functions.
     """
 
-    __slots__ = ("kept", "platforms")
+    __slots__ = ("kept", "module", "platforms")
 
-    def __init__(self, kept: list[Any], platform: str):
+    def __init__(self, kept: list[Any], platform: str, module: Any = None):
         self.kept = kept
         self.platforms = (platform,)
+        self.module = module
+
+    @property
+    def context(self) -> Any:
+        """The MLIR context in which the rule builds."""
+        return self.module.context
+
+    @property
+    def ip(self) -> Any:
+        """Where functions of the rule's own are put."""
+        return ir.InsertionPoint(self.module.body)
+
+    @property
+    def symbol_table(self) -> Any:
+        """The functions of the rule's module by their symbols."""
+        return ir.SymbolTable(self.module.operation)
 
     def add_keepalive(self, thing: Any) -> None:
         """Let ``thing`` live as long as the program."""
@@ -49,27 +86,56 @@ class ModuleContext:
 class LoweringRuleContext:
     """The context of a rule: the types of its arguments and results, and where it writes."""
 
-    __slots__ = ("writer", "primitive", "avals_in", "avals_out")
+    __slots__ = ("writer", "primitive", "avals_in", "avals_out", "module")
+    # The sizes of a shape-polymorphic program are in its types alone.
+    dim_var_values = ()
 
-    def __init__(self, writer: Any, primitive: Handle, avals_in: list[Any], avals_out: list[Any]):
+    def __init__(self, writer: Any, primitive: Handle | None, avals_in: Sequence[ShapedArray],
+                 avals_out: Sequence[ShapedArray], module: Any = None):
         self.writer = writer
         self.primitive = primitive
         self.avals_in = avals_in
         self.avals_out = avals_out
+        self.module = module
 
     @property
     def module_context(self) -> ModuleContext:
         module = self.writer.module
-        return ModuleContext(module.keepalive, module.platform)
+        return ModuleContext(module.keepalive, module.platform, self.module)
+
+    @property
+    def platforms(self) -> tuple[str, ...]:
+        """The platform the program is written for."""
+        return self.module_context.platforms
+
+    def replace(self, **changes: Any) -> LoweringRuleContext:
+        """Return this context with other ``avals_in``, ``avals_out`` or ``primitive``."""
+        fields = {"primitive": self.primitive, "avals_in": self.avals_in,
+                  "avals_out": self.avals_out} | changes
+        return LoweringRuleContext(self.writer, fields["primitive"], fields["avals_in"],
+                                   fields["avals_out"], self.module)
+
+    def called(self, write: Callable[..., Sequence[str]], operands: Sequence[Any],
+               name: str) -> list[Any]:
+        """Let the engine ``write`` a function of ``avals_in``; return the results of its call."""
+        module = self.writer.module
+        symbol = module.unique_name(name)
+        function = module.function("private", symbol)
+        inner = Writer(module)
+        inner.path, inner.place = self.writer.path, self.writer.place
+        inner.in_avals, inner.out_avals = self.avals_in, self.avals_out
+        names = [f"%arg{number}" for number in range(len(operands))]
+        inner.avals.update(zip(names, self.avals_in))
+        results = list(write(inner, *names))
+        embed_constants(inner)
+        write_function(function, inner, [f"{n}: {tensor_type(inner.avals[n])}" for n in names],
+                       results)
+        types = [aval_to_ir_type(None, inner.avals[x]) for x in results]
+        return list(func.CallOp(types, ir.FlatSymbolRefAttr.get(symbol), list(operands)).results)
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"lowering rules have no ctx.{name} here, only avals_in, avals_out, "
-                             "module_context and primitive")
-
-
-def writer_of(ctx: Any) -> Any:
-    """Return what writes the equation of a rule that was given ``ctx``."""
-    return ctx.writer if isinstance(ctx, LoweringRuleContext) else ctx
+                             "module_context, platforms, primitive and replace")
 
 
 class LoweringRule:
@@ -79,9 +145,15 @@ class LoweringRule:
         self.fun = fun
         self.multiple_results = multiple_results
 
-    def __call__(self, ctx: Any, *operands: str, **params: Any) -> list[str]:
-        writer = writer_of(ctx)
+    def __call__(self, ctx: Any, *operands: Any, **params: Any) -> list[Any]:
+        """Write the program: here, or as a function where a rule builds operations."""
+        if not isinstance(ctx, LoweringRuleContext):
+            return self.written(ctx, *operands, **params)
+        return ctx.called(lambda writer, *names: self.written(writer, *names, **params), operands,
+                          "lowered")
 
+    def written(self, writer: Writer, *operands: str, **params: Any) -> list[str]:
+        """Write the program for values of these names; return those of its results."""
         def flat(*xs: Any) -> list[Any]:
             out = self.fun(*xs, **params)
             return tree.leaves(out) if self.multiple_results else [out]
@@ -91,34 +163,54 @@ class LoweringRule:
         return inline(writer, closed, dict(zip(closed.jaxpr.invars, operands)))
 
 
-class WrittenRule:
-    """A rule that is a function of a context and the names of values, as of ``lower_fun`` inside.
-    """
+class BuiltRule:
+    """A rule that is a function of a context and MLIR's values, and builds operations of them."""
 
     def __init__(self, prim: Handle, rule: Callable):
         self.prim = prim
         self.rule = rule
 
-    def __call__(self, writer: Any, *operands: str, **params: Any) -> list[str]:
+    def __call__(self, writer: Writer, *operands: str, **params: Any) -> list[str]:
         avals_in = [writer.avals[x] for x in operands]
         typed = self.prim.operation(params).typing(*avals_in)
         avals_out = list(typed) if self.prim.multiple_results else [typed]
-        ctx = LoweringRuleContext(writer, self.prim, avals_in, avals_out)
-        try:
-            outs = list(self.rule(ctx, *operands, **params))
-        except (AttributeError, TypeError) as error:
-            raise self.refusal(f"it raised {type(error).__name__}: {error}") from error
-        if len(outs) != len(avals_out) or not all(
-                isinstance(x, str) and x in writer.avals for x in outs):
-            raise self.refusal(f"it returned {outs!r}, which are not {len(avals_out)} values")
-        return outs
+        text = self.built(writer, avals_in, avals_out, params)
+        symbol = embed(text, writer.module, self.prim.name)
+        return writer.emit_many(f"func.call @{symbol}({', '.join(operands)})", *operands,
+                                outs=avals_out)
 
-    def refusal(self, why: str) -> Exception:
-        return errors.explained(
+    def built(self, writer: Writer, avals_in: list[ShapedArray], avals_out: list[ShapedArray],
+              params: dict[str, Any]) -> str:
+        """Return the text of a module whose ``main`` is what the rule builds."""
+        with context_to_build(), ir.Location.unknown():
+            module = ir.Module.create()
+            ins = [aval_to_ir_type(None, a) for a in avals_in]
+            outs = [aval_to_ir_type(None, a) for a in avals_out]
+            with ir.InsertionPoint(module.body):
+                main = func.FuncOp("main", (ins, outs), visibility="private")
+            ctx = LoweringRuleContext(writer, self.prim, avals_in, avals_out, module)
+            block = main.add_entry_block()
+            with ir.InsertionPoint(block):
+                made = flatten_ir_values(self.rule(ctx, *block.arguments, **params))
+                self.check(made, outs)
+                func.ReturnOp(made)
+            return module.operation.get_asm(assume_verified=True)
+
+    def check(self, made: list[Any], wanted: list[Any]) -> None:
+        """Refuse what is not one value for each result.
+
+        Raises: TypeError.
+        """
+        if len(made) == len(wanted) and all(isinstance(x, ir.Value) for x in made) and all(
+                x.type == kind for x, kind in zip(made, wanted)):
+            return
+        found = [str(x.type) if isinstance(x, ir.Value) else repr(x) for x in made]
+        raise errors.explained(
             errors.ArgumentTypeError, "primitive.C3",
-            f"the lowering rule of '{self.prim.name}' cannot be followed: {why}.",
-            advice="Programs are written as text here, so a rule cannot build MLIR operations. Say "
-            "it in jax functions: mlir.lower_fun(fun, multiple_results=False).")
+            f"the lowering rule of '{self.prim.name}' returned [{', '.join(found)}], which are not "
+            f"{len(wanted)} values of types [{', '.join(map(str, wanted))}].",
+            advice="Return a list of ir.Value, one for each result of the abstract evaluation; or "
+            "say the rule in jax functions: mlir.lower_fun(fun, multiple_results=False).")
 
 
 def lower_fun(fun: Callable, multiple_results: bool = True) -> LoweringRule:
@@ -127,10 +219,10 @@ def lower_fun(fun: Callable, multiple_results: bool = True) -> LoweringRule:
 
 
 def emit_python_callback(ctx: LoweringRuleContext, callback: Callable, token: None,
-                         operands: Sequence[str], operand_avals: Sequence[ShapedArray],
+                         operands: Sequence[Any], operand_avals: Sequence[ShapedArray],
                          result_avals: Sequence[ShapedArray], *, has_side_effect: bool,
                          returns_token: bool = True, partitioned: bool = False,
-                         sharding: Any = None) -> tuple[list[str], None, Callable]:
+                         sharding: Any = None) -> tuple[list[Any], None, Callable]:
     """Write a call of the Python function ``callback``: arrays in, a sequence of arrays out.
 
     Returns the results, no token, and what ``ctx.module_context.add_keepalive`` is to keep.
@@ -145,20 +237,29 @@ def emit_python_callback(ctx: LoweringRuleContext, callback: Callable, token: No
             f"token={token!r}, partitioned={partitioned!r}.",
             advice="Write the rule by mlir.lower_fun of a function that uses io_callback: with "
             "ordered=True calls keep their order, inside shard_map each device calls.")
-    structure = tree.flatten((tuple(operands), {}))[1]
+    structure = tree.flatten((tuple(range(len(operands))), {}))[1]
     flat = FlatCallback(callback, structure)
     prim = IoCallback(flat, tuple(result_avals), sharding) if has_side_effect else PureCallback(
         flat, tuple(result_avals), sharding)
     closed = one_equation(prim, operand_avals)
-    outs = inline(ctx.writer, closed, dict(zip(closed.jaxpr.invars, operands)))
+
+    def write(writer: Writer, *names: str) -> list[str]:
+        return inline(writer, closed, dict(zip(closed.jaxpr.invars, names)))
+
+    outs = ctx.replace(avals_in=operand_avals, avals_out=result_avals).called(
+        write, operands, getattr(callback, "__name__", "callback"))
     return outs, None, callback
 
 
 def register_lowering(prim: Handle, rule: Callable, platform: str | None = None,
                       inline: bool = True, cacheable: bool = True) -> None:
-    """Let ``rule``, such as ``lower_fun`` makes, compile ``prim`` (for ``platform``, None for all).
+    """Let ``rule`` compile ``prim`` (for ``platform``, None for all).
 
-    Raises: TypeError if it cannot be called; when a program is compiled, if it builds MLIR objects.
+    ``rule(ctx, *values, **params)`` returns the values of the results, which it builds of MLIR
+    operations; ``lower_fun`` makes one of a function of arrays.
+    Source: the tutorial "JAX primitives" of JAX's documentation.
+
+    Raises: TypeError if it cannot be called; when a program is compiled, for other results.
     """
     if not callable(rule):
         raise errors.explained(
@@ -166,17 +267,7 @@ def register_lowering(prim: Handle, rule: Callable, platform: str | None = None,
             f"register_lowering: the rule of '{prim.name}' must be a function, got {rule!r}.",
             advice="Say it in jax functions: mlir.lower_fun(fun, multiple_results=False).")
     lowerings[prim, platform] = (
-        rule if isinstance(rule, LoweringRule) else WrittenRule(prim, rule))
-
-
-def dtype_to_ir_type(dtype: Any) -> Any:
-    """Return the MLIR type of numbers of ``dtype``, in the context that is entered.
-
-    >>> with make_ir_context():
-    ...     str(dtype_to_ir_type(np.dtype("complex64")))
-    'complex<f32>'
-    """
-    return _jaxlib.ir.Type.parse(element_type(np.dtype(dtype)))
+        rule if isinstance(rule, LoweringRule) else BuiltRule(prim, rule))
 
 
 def module_to_string(module: Any, enable_debug_info: bool = True) -> str:
@@ -191,8 +282,12 @@ def module_to_bytecode(module: Any) -> bytes:
     return into.getvalue()
 
 
-__getattr__, __dir__ = lazy.namespace(__name__, {})
+# From a module to the names it offers here ("" for the module itself).
+__getattr__, __dir__ = lazy.namespace(__name__, {"jaxlib.mlir.ir": "Value"})
 
-__all__ = ["LoweringRule", "LoweringRuleContext", "ModuleContext", "dtype_to_ir_type",
-           "emit_python_callback", "lower_fun", "make_ir_context", "module_to_bytecode",
-           "module_to_string", "register_lowering"]
+__all__ = ["LoweringRule", "LoweringRuleContext", "ModuleContext", "aval_to_ir_type",
+           "aval_to_ir_types", "dense_int_array", "dense_int_elements", "dtype_to_ir_type",
+           "emit_python_callback", "flatten_ir_types", "flatten_ir_values", "i32_attr", "i64_attr",
+           "ir_attribute", "ir_constant", "ir_constants", "lower_fun", "make_ir_context",
+           "module_to_bytecode", "module_to_string", "register_lowering", "shape_tensor",
+           "unflatten_ir_values_like_types"]
