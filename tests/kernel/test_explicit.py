@@ -20,6 +20,8 @@ from saem.core.sharded import ShardingTypeError
 from saem.sharding import AxisType, NamedSharding
 from saem.sharding import PartitionSpec as P
 
+pytestmark = pytest.mark.usefixtures("little_effort")
+
 I = "D((8,), 'x', dtype=np.int32)"
 
 GROUPS = {

@@ -16,6 +16,8 @@ from saem import lax
 from saem.core.config import enable_x64, explicit_x64_dtypes
 from saem.extend.core import jaxpr_as_fun
 
+pytestmark = pytest.mark.usefixtures("little_effort")
+
 REQUESTED = """
 import numpy as np
 import jax, jax.numpy as jnp

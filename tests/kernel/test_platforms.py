@@ -18,6 +18,8 @@ from saem.linalg.polar import svd_by_polar
 from saem.linalg.qr import Ormqr, geqrf
 from saem.linalg.tridiagonal import by_elimination
 
+pytestmark = pytest.mark.usefixtures("little_effort")
+
 M = np.array([[4, 1, 0.5], [1, 3, 0.2], [0.5, 0.2, 2]], np.float32)
 PLATFORMS = ("cuda", "cpu", "tpu")
 

@@ -258,6 +258,8 @@ TABLE = (
     PrivateName("typing", "SupportsDType", "saem.typing:SupportsDType", "jaxns 3.0 (by jaxctx)"),
     PrivateName("util", "canonicalize_axis", "saem.ops.shape:canonical_axis", "jaxloudnorm 0.3"),
     PrivateName("util", "safe_map", "saem.api_util:safe_map", "genjax 1.0, xtrax 0.4"),
+    PrivateName("xla_bridge", "get_backend", "saem.extend.backend:get_backend",
+                "JAX's Autodidax"),
     PrivateName("xla_bridge", "_backends", "saem.placement.devices:_backends",
                 "chex 0.1 (set_n_cpu_devices)"),
     PrivateName("xla_bridge", "backends_are_initialized",
