@@ -288,10 +288,10 @@ def test_private_names_in_a_process():
         assert "cpu" in jax._src.xla_bridge._backends
         assert jax._src.xla_bridge.backends_are_initialized()
         try:
-            core.eval_context
-            raise SystemExit("found eval_context")
+            core.leaked_tracer_error
+            raise SystemExit("found leaked_tracer_error")
         except AttributeError as error:
-            assert "Saem does not offer jax._src.core.eval_context" in str(error)
+            assert "Saem does not offer jax._src.core.leaked_tracer_error" in str(error)
         inner = compiler.backend_compile_and_load
         seen = []
         def patched(backend, *args):
@@ -439,6 +439,116 @@ def test_private_names_for_functions_that_are_vectorized(jax_oracle):
     """As quaxed and galax use them."""
     expected = jax_oracle.run(VECTORIZED).value
     assert dropped_in(f"{VECTORIZED}\nprint(result)") == expected
+
+
+def test_private_modules_offer_what_is_public_in_others(jax_oracle):
+    """The same objects, under names that JAX's private modules have."""
+    asked = """
+import importlib
+import jax
+asked = {
+    "core": "ShapedArray Jaxpr ClosedJaxpr JaxprEqn Var Literal Primitive Tracer typeof",
+    "api": "jit grad vmap jvp vjp linearize device_put eval_shape make_jaxpr",
+    "tree_util": "tree_flatten tree_unflatten tree_map Partial keystr register_pytree_node",
+    "lax.lax": "add_p dot_general_p add DotDimensionNumbers PrecisionLike convert_element_type_p",
+    "lax.control_flow": "while_loop scan_p cond_p while_p", "lax.slicing": "gather_p slice_p",
+    "lax.parallel": "psum_p all_gather_p psum", "lax.linalg": "cholesky_p eigh_p",
+    "numpy.lax_numpy": "where asarray concatenate", "numpy.reductions": "sum mean",
+    "numpy.ufuncs": "isfinite sqrt", "numpy.linalg": "norm", "numpy.util": "check_arraylike",
+    "mesh": "Mesh AbstractMesh get_abstract_mesh", "sharding_impls": "NamedSharding",
+    "partition_spec": "PartitionSpec", "typing": "ArrayLike DTypeLike",
+    "interpreters.ad": "Zero primitive_jvps primitive_transposes defjvp deflinear2",
+    "interpreters.batching": "primitive_batchers defvectorized",
+    "interpreters.mlir": "register_lowering lower_fun ir_constant aval_to_ir_type",
+    "callback": "io_callback_p pure_callback_p", "pjit": "jit_p sharding_constraint_p",
+    "custom_derivatives": "custom_jvp_call_p custom_vjp_call_p closure_convert",
+    "nn.functions": "softmax relu", "flatten_util": "ravel_pytree", "stages": "Lowered Compiled",
+    "shard_map": "shard_map shard_map_p", "dtypes": "issubdtype result_type float0",
+    "dispatch": "device_put_p", "xla_bridge": "get_backend", "random": "PRNGKey",
+}
+result = [f"{module}.{name}" for module, names in asked.items() for name in names.split()
+          if not hasattr(importlib.import_module(f"jax._src.{module}"), name)]
+"""
+    assert jax_oracle.run(asked).value == []
+    assert dropped_in(f"{asked}\nprint(result)") == "[]"
+    assert dropped_in("""
+        import jax
+        from jax._src import core, api, tree_util
+        from jax._src.lax import lax, slicing
+        from jax._src.numpy import lax_numpy
+        print(core.ShapedArray is jax.core.ShapedArray, api.jit is jax.jit,
+              tree_util.Partial is jax.tree_util.Partial, lax.add_p is jax.lax.add_p,
+              slicing.gather_p is jax.lax.gather_p, lax_numpy.where is jax.numpy.where)
+    """) == " ".join(["True"] * 6)
+
+
+LISTS = """
+import functools
+from jax._src import util
+from jax._src.lax.lax import _const, _convert_element_type
+from jax._src.numpy.util import ensure_arraylike, promote_args, promote_dtypes
+import jax.numpy as jnp
+import numpy as np
+
+def given(make):
+    try: return repr(make())
+    except Exception as error: return type(error).__name__
+
+def f(x): "doc"
+
+calls = '''subs_list([0, None, 1, None], [10, 20], [1, 2]); subs_list([None], [], [1, 2])
+split_list([1, 2, 3, 4, 5], [1, 2]); split_list((1, 2, 3), [1]); split_list((1, 2, 3), [4])
+split_list_checked([1, 2, 3], [1, 1]); split_list_checked([1, 2, 3], [1, 2])
+unflatten([1, 2, 3], [1, 2]); unflatten([1, 2, 3], [1, 1]); unflatten([1, 2, 3], [1, 3])
+tuple_insert((1, 2), 1, 9); tuple_insert((1, 2), 2, 9); tuple_insert((1, 2), 3, 9)
+tuple_insert((1, 2), -1, 9); tuple_delete((1, 2, 3), 1); tuple_delete((1, 2, 3), -1)
+tuple_update((1, 2, 3), 0, 9); tuple_update((1, 2, 3), -1, 9); tuple_update((1, 2), 2, 9)
+ceil_of_ratio(7, 3); fun_name(functools.partial(max, 1)); fun_name(3); fun_name(f)
+fun_name(functools.partial(functools.partial(f))); partition_list([True, False, 1], [1, 2, 3])
+partition_list([True], [1, 2, 3]); merge_lists([True, False], [1], [2])
+merge_lists([True, False], [1, 2], [2]); merge_lists([True], [1], [2]); safe_zip([1], [2])
+concatenate([[1], (2, 3)]); unzip2([(1, 2), (3, 4)]); unzip2([]); unzip2([(1, 2, 3)])
+unzip3([(1, 2, 3)]); safe_zip([1], [1, 2])'''.replace("\\n", ";").split(";")
+result = [given(lambda: eval(f"util.{call.strip()}", globals())) for call in calls]
+seen = []
+
+@util.wraps(f, namestr="jit({fun})", docstr="A {fun}: {doc} {k}", k=3)
+def g(y): pass
+
+@util.wraps(f)
+def h(y): pass
+
+@util.cache()
+def kept(x, k=1):
+    seen.append(x)
+    return x + k
+
+@util.weakref_lru_cache
+def weakly(x, k):
+    seen.append(k)
+    return k
+
+class Thing: pass
+thing = Thing()
+result += [g.__name__, g.__qualname__, g.__doc__, g.__wrapped__ is f, h.__name__, h.__doc__,
+           kept(1), kept(1), kept(1, k=2), kept.cache_info().hits, weakly(thing, 1),
+           weakly(thing, 1), weakly(thing, 2), list(seen)]
+arrays = [*promote_dtypes(1, np.float32(2)), *promote_dtypes(1., jnp.arange(2)),
+          *promote_args("f", jnp.arange(2.).reshape(2, 1), jnp.ones(3, int)),
+          *ensure_arraylike("f", 1, np.arange(3)), ensure_arraylike("f", 2),
+          _convert_element_type(3, np.dtype("float32")),
+          _convert_element_type(jnp.arange(2), np.dtype("float32"), weak_type=True)]
+result += [(np.asarray(x).tolist(), str(x.dtype), x.shape, x.weak_type) for x in arrays]
+result += [_const(2, 3), float(_const(jnp.float32(1), 2)), str(_const(jnp.float32(1), 2).dtype),
+           given(lambda: ensure_arraylike("f", [1]))]
+result = str(result)
+"""
+
+
+def test_private_functions_of_lists_and_arrays(jax_oracle):
+    expected = jax_oracle.run(LISTS).value
+    found = dropped_in(f"{LISTS}\nprint(result)")
+    assert found.replace("ArgumentTypeError", "TypeError") == expected
 
 
 INDEXED = """

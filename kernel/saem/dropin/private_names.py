@@ -1,12 +1,13 @@
 """Which private names of JAX are offered, and for whom?
 
-Private modules (``jax._src``) are not an interface, and Saem's are others.  A few widely used
-libraries import names from there nevertheless.  Each of those names is in the table below, with
-Saem's object that does the same and the library that cannot do without it; nothing else under
+Private modules (``jax._src``) are not an interface, and Saem's are others.  Libraries import names
+from there nevertheless.  Most of these are public, too, in another module: a private module that
+``PUBLIC`` lists offers what those public modules do.  Each other name is in ``TABLE``, with Saem's
+object that does the same and the library that cannot do without it.  Nothing else under
 ``jax._src`` can be imported.
 
 Read before: ``dropin.finder``.
-Invariant: a name outside the table is an error that explains itself; each name in the table is
+Invariant: a name outside of both is an error that explains itself; each name in the table is
 found, and the library beside it was read or run (tests/kernel/test_dropin.py).
 """
 
@@ -32,13 +33,9 @@ class PrivateName(NamedTuple):
 
 _STAND_INS = "saem.dropin.stand_ins"
 _TEST_TOOLS = "saem.dropin.test_tools"
+_LIST_TOOLS = "saem.dropin.list_tools"
 
 TABLE = (
-    PrivateName("ad_checkpoint", "checkpoint", "saem.ad_checkpoint:checkpoint", "jaxcld 0.2"),
-    PrivateName("ad_checkpoint", "saved_residuals", "saem.ad_checkpoint:saved_residuals",
-                "haliax 1.4 (its tests)"),
-    PrivateName("ad_util", "SymbolicZero", "saem.custom_derivatives:SymbolicZero", "bosdi 0.1"),
-    PrivateName("ad_util", "Zero", "saem.interpreters.ad:Zero", "bosdi 0.1"),
     PrivateName("ad_util", "p2tz", f"{_STAND_INS}:p2tz", "jax-finufft 1.3"),
     PrivateName("ad_util", "stop_gradient_p", f"{_STAND_INS}:stop_gradient_p",
                 "lineax 0.1 (sets its transpose rule)"),
@@ -51,50 +48,21 @@ TABLE = (
     PrivateName("array", "_reconstruct_array", f"{_STAND_INS}:reconstruct_array",
                 "pickles of arrays that JAX wrote (probdiffeq 0.9 ships some)"),
     PrivateName("basearray", "Array", "saem:Array", "jax-ifnt 0.1 (imports the module)"),
-    PrivateName("checkify", "Error", "saem.experimental.checkify:Error", "flax.nnx 0.12"),
-    PrivateName("checkify", "checkify", "saem.experimental.checkify:checkify", "flax.nnx 0.12"),
-    PrivateName("checkify", "user_checks", "saem.experimental.checkify:user_checks",
-                "flax.nnx 0.12"),
     PrivateName("compiler", "backend_compile_and_load",
                 "saem.compile.executables:backend_compile_and_load",
                 "chex 0.1 (restrict_backends)"),
     PrivateName("config", "bool_state", f"{_STAND_INS}:bool_state", "jno 0.4 (solver settings)"),
-    PrivateName("config", "numpy_rank_promotion", "saem.core.config:numpy_rank_promotion",
-                "quaxed 0.10"),
-    PrivateName("core", "AbstractValue", "saem.core:AbstractValue", "quax 0.4"),
-    PrivateName("core", "ClosedJaxpr", "saem.extend.core:ClosedJaxpr", "asdex 0.5"),
-    PrivateName("core", "DropVar", "saem.extend.core:DropVar", "jaxviz 0.1"),
-    PrivateName("core", "Jaxpr", "saem.extend.core:Jaxpr", "asdex 0.5"),
-    PrivateName("core", "JaxprEqn", "saem.extend.core:JaxprEqn", "asdex 0.5"),
+    PrivateName("core", "typeof", "saem:typeof", "libraries that work on jaxprs"),
     PrivateName("core", "JaxprEqnContext", "saem.core.provenance:JaxprEqnContext",
                 "brainstate 0.5 (transform)"),
-    PrivateName("core", "Literal", "saem.extend.core:Literal", "asdex 0.5"),
-    PrivateName("core", "Var", "saem.extend.core:Var", "asdex 0.5"),
-    PrivateName("core", "Primitive", "saem.extend.core:Primitive", "jax-md 0.2 (uma)"),
-    PrivateName("core", "ShapedArray", "saem.core:ShapedArray",
-                "flax.linen 0.12 (fp8_ops), quadax 0.3"),
     PrivateName("core", "ShardingTypeError", "saem.core.sharded:ShardingTypeError",
                 "haliax 0.2 (tests)"),
-    PrivateName("core", "Trace", "saem.core:Trace", "quax 0.4"),
-    PrivateName("core", "TraceTag", "saem.extend.core:TraceTag", "quax 0.4"),
-    PrivateName("core", "Tracer", "saem.core:Tracer", "quax 0.4"),
-    PrivateName("core", "closed_call_p", "saem.extend.core.calls:closed_call_p",
-                "brainstate 0.6 (its tests)"),
-    PrivateName("core", "concrete_or_error", "saem.extend.core:concrete_or_error",
-                "dynamiqs 0.3"),
     PrivateName("core", "full_lower", f"{_STAND_INS}:full_lower", "quax 0.4"),
-    PrivateName("core", "get_opaque_trace_state", "saem.extend.core:get_opaque_trace_state",
-                "jno 0.4"),
     PrivateName("core", "is_constant_dim", "saem.extend.readers:is_constant_dim",
                 "saiunit 0.5 (jax.core has it until 0.11)"),
-    PrivateName("core", "jaxpr_as_fun", "saem.extend.core:jaxpr_as_fun", "quax 0.4"),
-    PrivateName("core", "set_current_trace", "saem.extend.core:set_current_trace", "quax 0.4"),
-    PrivateName("core", "take_current_trace", "saem.extend.core:take_current_trace", "quax 0.4"),
     PrivateName("core", "trace_ctx", f"{_STAND_INS}:trace_ctx",
                 "brainstate 0.5 (make_jaxpr), tests of quax 0.4"),
     PrivateName("core", "trace_state_clean", f"{_STAND_INS}:trace_state_clean", "numpyro 0.22"),
-    PrivateName("dispatch", "apply_primitive", "saem.interpreters.xla:apply_primitive",
-                "celerite2 0.3 (jax)"),
     PrivateName("dispatch", "wait_for_tokens", "saem.core.effects:effects_barrier",
                 "equinox 0.13"),
     PrivateName("core", "unsafe_am_i_under_a_jit",
@@ -104,34 +72,13 @@ TABLE = (
     PrivateName("dtypes", "DType", "saem.core.dtypes:DType", "flax.linen 0.12 (fp8_ops)"),
     PrivateName("dtypes", "ExtendedDType", "saem.core.dtypes:ExtendedDType",
                 "flax.linen 0.12 (fp8_ops)"),
-    PrivateName("dtypes", "TypePromotionError", "saem.core.errors:TypePromotionError",
-                "equinox 0.13 (nn.Embedding)"),
-    PrivateName("dtypes", "canonicalize_dtype", "saem.dtypes:canonicalize_dtype", "apax 0.14"),
     PrivateName("dtypes", "dtype", f"{_STAND_INS}:dtype_of", "optree 0.20 (integrations.jax)"),
-    PrivateName("dtypes", "extended", "saem.core.dtypes:extended", "flax.linen 0.12 (fp8_ops)"),
-    PrivateName("dtypes", "finfo", "saem.dtypes:finfo", "flax.linen 0.12 (fp8_ops)"),
-    PrivateName("dtypes", "float0", "saem.dtypes:float0", "jax-progress 0.1"),
-    PrivateName("dtypes", "result_type", "saem.dtypes:result_type",
-                "optree 0.20 (integrations.jax)"),
     PrivateName("dtypes", "supports_inf", f"{_STAND_INS}:supports_inf",
                 "flax.linen 0.12 (fp8_ops)"),
     PrivateName("dtypes", "to_complex_dtype", "saem.core.dtypes:complex_dtype",
                 "tinygp 0.3 (kernels.quasisep)"),
-    PrivateName("flatten_util", "ravel_pytree", "saem.flatten_util:ravel_pytree",
-                "blackjax 1.7 (smc)"),
-    PrivateName("interpreters.ad", "JVPTracer", "saem.transform.jvp:JVPTracer",
-                "awkward 2.14 (its kernels)"),
     PrivateName("interpreters.ad", "LinearizeTracer", "saem.transform.linearize:PartialTracer",
                 "awkward 2.14 (its kernels)"),
-    PrivateName("interpreters.ad", "Zero", "saem.interpreters.ad:Zero", "jax-finufft 1.3"),
-    PrivateName("interpreters.ad", "add_tangents", "saem.interpreters.ad:add_tangents",
-                "jax-finufft 1.3"),
-    PrivateName("interpreters.ad", "is_undefined_primal",
-                "saem.interpreters.ad:is_undefined_primal", "jax-finufft 1.3"),
-    PrivateName("interpreters.ad", "primitive_jvps", "saem.interpreters.ad:primitive_jvps",
-                "jax-finufft 1.3"),
-    PrivateName("interpreters.ad", "primitive_transposes",
-                "saem.interpreters.ad:primitive_transposes", "jax-finufft 1.3"),
     PrivateName("interpreters.batching", "BatchTrace", "saem.transform.vmap:BatchTrace",
                 "brainstate 0.5"),
     PrivateName("interpreters.batching", "BatchTracer", "saem.transform.vmap:BatchTracer",
@@ -140,22 +87,12 @@ TABLE = (
                 "jaxoplanet 0.2 (object_stack)"),
     PrivateName("interpreters.batching", "make_iota", f"{_STAND_INS}:make_iota",
                 "brainstate 0.5"),
-    PrivateName("interpreters.batching", "moveaxis", "saem.interpreters.batching:moveaxis",
-                "jax-finufft 1.3"),
-    PrivateName("interpreters.batching", "primitive_batchers",
-                "saem.interpreters.batching:primitive_batchers", "jax-finufft 1.3"),
     PrivateName("interpreters.batching", "to_elt", f"{_STAND_INS}:to_elt", "brainstate 0.5"),
-    PrivateName("interpreters.mlir", "make_ir_context", "saem.interpreters.mlir:make_ir_context",
-                "cadjoint 0.1, visu-hlo 1.1"),
-    PrivateName("interpreters.mlir", "register_lowering",
-                "saem.interpreters.mlir:register_lowering", "jax-finufft 1.3"),
-    PrivateName("interpreters.partial_eval", "JaxprTracer",
-                "saem.interpreters.partial_eval:JaxprTracer", "nlls-gram 2.13"),
-    PrivateName("interpreters.partial_eval", "dce_jaxpr",
-                "saem.interpreters.partial_eval:dce_jaxpr", "asdex 0.5"),
-    PrivateName("lax.control_flow", "scan", "saem.lax:scan", "pytensor 2.38 (link.jax)"),
-    PrivateName("lax.linalg", "triangular_solve", "saem.lax.linalg:triangular_solve", "gpfy 0.7"),
     PrivateName("lax", "linalg", "saem.lax:linalg", "unxt 1.11"),
+    PrivateName("lax.lax", "_const", f"{_STAND_INS}:number_like",
+                "functions in the style of jax.lax's"),
+    PrivateName("lax.lax", "_convert_element_type", f"{_STAND_INS}:convert_element_type",
+                "functions in the style of jax.lax's"),
     PrivateName("lib.mlir", "ir", "saem.extend.mlir:ir", "axnt 1.1 (its tests)"),
     PrivateName("lib.mlir.dialects", "hlo", "saem.extend.mlir.dialects:stablehlo",
                 "JAX's own tutorial on primitives"),
@@ -165,10 +102,6 @@ TABLE = (
     PrivateName("literals", "TypedFloat", "saem.core.literals:TypedFloat", "quax 0.4"),
     PrivateName("literals", "TypedInt", "saem.core.literals:TypedInt", "quax 0.4"),
     PrivateName("mesh", "get_concrete_mesh", "saem.placement.meshes:get_mesh", "haliax 0.2"),
-    PrivateName("mesh", "use_abstract_mesh", "saem.sharding:use_abstract_mesh", "jaxtyc 0.7"),
-    PrivateName("nn.functions", "glu", "saem.nn:glu", "sbijax 0.4"),
-    PrivateName("nn.initializers", "constant", "saem.nn.initializers:constant", "pobax 0.0"),
-    PrivateName("nn.initializers", "orthogonal", "saem.nn.initializers:orthogonal", "pobax 0.0"),
     PrivateName("numpy.array_methods", "_IndexUpdateHelper", "saem.numpy.at:IndexUpdateHelper",
                 "unxt 1.11"),
     PrivateName("numpy.array_methods", "_IndexUpdateRef", "saem.numpy.at:IndexUpdateRef",
@@ -178,7 +111,12 @@ TABLE = (
     PrivateName("numpy.index_tricks", "RClass", f"{_STAND_INS}:RClass", "quaxed 0.10"),
     *(PrivateName("numpy.setops", f"_{name}", f"saem.numpy.sets:{name}", "unxt 2.0 (its tests)")
       for name in ("UniqueAllResult", "UniqueCountsResult", "UniqueInverseResult")),
-    PrivateName("numpy.ufuncs", "ufunc", "saem.numpy:ufunc", "jumanji 1.1 (by esquilax)"),
+    PrivateName("numpy.util", "ensure_arraylike", f"{_STAND_INS}:ensure_arraylike",
+                "functions in the style of jax.numpy's"),
+    PrivateName("numpy.util", "promote_args", f"{_STAND_INS}:promote_args",
+                "functions in the style of jax.numpy's"),
+    PrivateName("numpy.util", "promote_dtypes", f"{_STAND_INS}:promote_dtypes",
+                "functions in the style of jax.numpy's"),
     PrivateName("numpy.util", "check_arraylike", "saem.numpy.promote:check_arraylike",
                 "hidennsim 1.1"),
     PrivateName("numpy.util", "promote_args_inexact", "saem.numpy.promote:promote_args_inexact",
@@ -196,22 +134,14 @@ TABLE = (
     PrivateName("numpy.vectorize", "_parse_input_dimensions",
                 f"{_STAND_INS}:parse_input_dimensions", "quaxed 0.10, galax 0.0.2"),
     PrivateName("pjit", "auto_axes", "saem.sharding:auto_axes", "jaxns 3.0"),
-    PrivateName("pjit", "jit_p", "saem.extend.core.primitives:jit_p",
-                "quax 0.4, pennylane 0.45 (capture)"),
     PrivateName("pretty_printer", "text", "jaxlib._pretty_printer:text", "haliax 0.2"),
     PrivateName("public_test_util", "check_close", f"{_STAND_INS}:check_close",
                 "tinygp 0.3 (test_utils)"),
-    PrivateName("random", "key", "saem.random:key", "cd-dynamax 0.5 (imports the module)"),
     *(PrivateName("random.threefry2x32", name, f"{_STAND_INS}:{name}", "quax 0.4 (examples.prng)")
       for name in ("threefry_random_bits", "threefry_seed", "threefry_split")),
-    PrivateName("scipy.special", "gammaln", "saem.scipy.special:gammaln", "jaxns 3.0"),
-    PrivateName("scipy.special", "logsumexp", "saem.scipy.special:logsumexp",
-                "jaxns 3.0 (by jaxctx)"),
     PrivateName("sharding_impls", "UNSPECIFIED", f"{_STAND_INS}:UNSPECIFIED", "brainstate 0.5"),
     PrivateName("sharding_impls", "canonicalize_sharding", f"{_STAND_INS}:canonicalize_sharding",
                 "jaxns 3.0"),
-    PrivateName("source_info_util", "current", "saem.extend.source_info_util:current",
-                "brainstate 0.5"),
     PrivateName("state.indexing", "Slice", "saem.core.dynamic_slices:Slice", "haliax 0.2"),
     PrivateName("state.types", "AbstractRef", "saem.core.refs:AbstractRef", "flax.nnx 0.12"),
     PrivateName("traceback_util", "_exclude_paths", "saem.core.source:_excluded", "flax 0.12"),
@@ -245,21 +175,18 @@ TABLE = (
                 "equinox 0.13, flax 0.12, jaxtyping 0.3"),
     PrivateName("tree_util", "_registry", f"{_STAND_INS}:registered_types",
                 "flax.nnx 0.12, jaxlie 1.5 (manifold)"),
-    PrivateName("tree_util", "flatten_one_level", "saem.core.tree:flatten_one_level",
-                "orbax-checkpoint 0.12"),
     PrivateName("tree_util", "prefix_errors", f"{_STAND_INS}:prefix_errors",
                 "flax 0.12 (tests of struct)"),
-    PrivateName("tree_util", "register_pytree_node", "saem.tree_util:register_pytree_node",
-                "hidennsim 1.1"),
-    PrivateName("typing", "Array", "saem.typing:Array", "cuthbert 0.1"),
-    PrivateName("typing", "ArrayLike", "saem.typing:ArrayLike", "cuthbert 0.1"),
     PrivateName("typing", "DType", "saem.core.dtypes:DType", "horqrux 0.9"),
-    PrivateName("typing", "DTypeLike", "saem.typing:DTypeLike", "jaxpy 0.0"),
-    PrivateName("typing", "SupportsDType", "saem.typing:SupportsDType", "jaxns 3.0 (by jaxctx)"),
+    *(PrivateName("util", name, f"{_LIST_TOOLS}:{name}", "libraries that work on jaxprs")
+      for name in (
+          "cache ceil_of_ratio concatenate fun_name merge_lists partition_list split_list "
+          "split_list_checked subs_list tuple_delete tuple_insert tuple_update unflatten unzip2 "
+          "unzip3 weakref_lru_cache wraps").split()),
+    PrivateName("util", "foreach", "jaxlib.utils:foreach", "libraries that work on jaxprs"),
+    PrivateName("util", "safe_zip", "jaxlib.utils:safe_zip", "libraries that work on jaxprs"),
     PrivateName("util", "canonicalize_axis", "saem.ops.shape:canonical_axis", "jaxloudnorm 0.3"),
     PrivateName("util", "safe_map", "saem.api_util:safe_map", "genjax 1.0, xtrax 0.4"),
-    PrivateName("xla_bridge", "get_backend", "saem.extend.backend:get_backend",
-                "JAX's Autodidax"),
     PrivateName("xla_bridge", "_backends", "saem.placement.devices:_backends",
                 "chex 0.1 (set_n_cpu_devices)"),
     PrivateName("xla_bridge", "backends_are_initialized",
@@ -267,8 +194,73 @@ TABLE = (
 )
 
 
+# The public modules ("" is ``jax``) that a private module's names are public in.
+PUBLIC: dict[str, tuple[str, ...]] = {
+    "ad_checkpoint": ("ad_checkpoint",),
+    "ad_util": ("interpreters.ad", "custom_derivatives"),
+    "api": ("",),
+    "api_util": ("api_util",),
+    "array": ("",),
+    "callback": ("", "experimental", "extend.core.primitives"),
+    "checkify": ("experimental.checkify",),
+    "compilation_cache": ("experimental.compilation_cache.compilation_cache",),
+    "config": ("",),
+    "core": ("core", "extend.core", "extend.core.primitives", "errors"),
+    "custom_batching": ("custom_batching",),
+    "custom_derivatives": ("custom_derivatives", "extend.core.primitives"),
+    "custom_partitioning": ("experimental.custom_partitioning",),
+    "debugging": ("debug", "extend.core.primitives"),
+    "dispatch": ("extend.core.primitives", "interpreters.xla"),
+    "distributed": ("distributed",),
+    "dlpack": ("dlpack",),
+    "dtypes": ("dtypes", "numpy"),
+    "errors": ("errors",),
+    "export._export": ("export",),
+    "export.shape_poly": ("export",),
+    "ffi": ("ffi",),
+    "flatten_util": ("flatten_util",),
+    "image.scale": ("image",),
+    **{f"interpreters.{name}": (f"interpreters.{name}",)
+       for name in ("ad", "batching", "mlir", "partial_eval", "pxla", "xla")},
+    **{f"lax.{name}": ("lax",) for name in (
+        "ann control_flow control_flow.conditionals control_flow.loops control_flow.solves "
+        "convolution fft lax other parallel slicing special windowed_reductions").split()},
+    "lax.linalg": ("lax.linalg", "extend.core.primitives"),
+    "layout": ("experimental.layout",),
+    "linear_util": ("extend.linear_util",),
+    **dict.fromkeys("mesh named_sharding partition_spec sharding sharding_impls".split(),
+                    ("sharding",)),
+    "mesh_utils": ("experimental.mesh_utils",),
+    "monitoring": ("monitoring",),
+    "nn.functions": ("nn",),
+    "nn.initializers": ("nn.initializers",),
+    **{f"numpy.{name}": ("numpy",) for name in (
+        "array_constructors array_creation einsum index_tricks indexing lax_numpy polynomial "
+        "reductions setops sorting tensor_contractions ufunc_api ufuncs util vectorize "
+        "window_functions").split()},
+    "numpy.fft": ("numpy.fft",),
+    "numpy.linalg": ("numpy.linalg",),
+    "ops.scatter": ("ops",),
+    "ops.special": ("nn", "scipy.special"),
+    "pjit": ("experimental.pjit", "extend.core.primitives", "lax"),
+    "profiler": ("profiler",),
+    "public_test_util": ("test_util",),
+    "random": ("random",),
+    "scipy.linalg": ("scipy.linalg",),
+    "scipy.signal": ("scipy.signal",),
+    "scipy.special": ("scipy.special",),
+    "shard_map": ("", "extend.core.primitives"),
+    "source_info_util": ("extend.source_info_util",),
+    "stages": ("stages",),
+    "tree": ("tree",),
+    "tree_util": ("tree_util",),
+    "typing": ("typing",),
+    "xla_bridge": ("extend.backend",),
+}
+
+
 class PrivateModule(lazy.Importable):
-    """A module below ``jax._src``: the names of the table, found when first asked for.
+    """A module below ``jax._src``: names of public modules and of the table, found when asked for.
 
     A library that replaces one of them replaces Saem's object, so that its patch has an effect.
     """
@@ -289,7 +281,11 @@ class PrivateModule(lazy.Importable):
             setattr(home, attribute, value)
 
     def __dir__(self) -> list[str]:
-        return [*lazy.loaded(self), *(n for module, n in _rows if module == self.__name__)]
+        names = {n for module, n in _rows if module == self.__name__}
+        for public in PUBLIC.get(self.__name__.removeprefix(f"{ROOT}."), ()):
+            names.update(n for n in dir(importlib.import_module(f"saem.{public}".rstrip(".")))
+                         if not n.startswith("__"))
+        return [*lazy.loaded(self), *names]
 
     @property
     def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
@@ -299,17 +295,22 @@ class PrivateModule(lazy.Importable):
 
 _rows = {(f"{ROOT}.{row.module}", row.name): row for row in TABLE}
 # Every module that has a listed name, and the packages around it.
-_modules = {ROOT} | {".".join([ROOT, *row.module.split(".")[:n]])
-                     for row in TABLE for n in range(1, row.module.count(".") + 2)}
+_modules = {ROOT} | {".".join([ROOT, *module.split(".")[:n]])
+                     for module in (*PUBLIC, *(row.module for row in TABLE))
+                     for n in range(1, module.count(".") + 2)}
 
 
 def _home(module: str, name: str) -> tuple[ModuleType | None, str]:
     """Return the module and the attribute that ``name`` of a private module is; None if none."""
     row = _rows.get((module, name))
-    if row is None:
-        return None, name
-    home, _, attribute = row.source.partition(":")
-    return importlib.import_module(home), attribute
+    if row is not None:
+        home, _, attribute = row.source.partition(":")
+        return importlib.import_module(home), attribute
+    for public in () if name.startswith("__") else PUBLIC.get(module.removeprefix(f"{ROOT}."), ()):
+        found = importlib.import_module(f"saem.{public}".rstrip("."))
+        if name in dir(found):
+            return found, name
+    return None, name
 
 
 def is_private(fullname: str) -> bool:

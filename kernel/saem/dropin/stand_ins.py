@@ -212,6 +212,41 @@ def promote_dtypes_inexact(*args: Any) -> list[Any]:
     return [as_array(x) for x in promote.promote_dtypes_inexact(*args)]
 
 
+def promote_dtypes(*args: Any) -> list[Any]:
+    """Return ``args`` as arrays of the one dtype in which they meet."""
+    return [as_array(x) for x in promote.promote_dtypes(*args)]
+
+
+def promote_args(fun_name: str, *args: Any) -> list[Any]:
+    """Return ``args`` as arrays of the one dtype in which they meet, arrays of one rank."""
+    return [as_array(x) for x in promote.promote_shapes(
+        fun_name, *promote.promote_args(fun_name, *args))]
+
+
+def ensure_arraylike(fun_name: str, /, *args: Any) -> Any:
+    """Return ``args`` as arrays, one alone as itself.
+
+    Raises: TypeError for what is neither an array nor a number.
+    """
+    promote.check_arraylike(fun_name, *args)
+    arrays = tuple(as_array(x) for x in args)
+    return arrays[0] if len(arrays) == 1 else arrays
+
+
+def number_like(example: Any, val: Any) -> Any:
+    """Return the number ``val`` as ``example`` is one: of its dtype, or of Python."""
+    if type(example) in (bool, int, float, complex):
+        return type(example)(val)
+    return np.asarray(val, aval_of(example).dtype)
+
+
+def convert_element_type(operand: Any, new_dtype: Any = None, weak_type: bool = False,
+                         **_options: Any) -> Any:
+    """Return ``operand`` in ``new_dtype``, weakly if asked."""
+    dtype = aval_of(operand).dtype if new_dtype is None else dtypes.canonicalize(new_dtype)
+    return as_array(convert_value(operand, dtype, weak_type))
+
+
 def dtype_of(x: Any) -> dtypes.DType:
     """Return the dtype that ``x`` has as an array."""
     return aval_of(x).dtype
