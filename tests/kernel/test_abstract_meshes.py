@@ -12,6 +12,7 @@ from both import same, same_error
 
 import saem as jax
 import saem.numpy as jnp
+from saem.interpreters.ad import Zero
 from saem.sharding import AxisType
 from saem.sharding import PartitionSpec as P
 
@@ -213,3 +214,35 @@ def test_without_devices_there_is_text_alone(types):
         lowered.compile(device_assignment=tuple(jax.devices()[:2]))
     with pytest.raises(ValueError, match=r"device_assignment passed to .* must match"):
         f.lower(np.ones(8)).compile(device_assignment=tuple(jax.devices()[1:2]))
+
+
+def said_of_manual_axes(mesh):
+    seen = []
+
+    def f(x):
+        manual = jax.typeof(x).manual_axis_type
+        seen.append([sorted(manual.invarying(jax.sharding.get_abstract_mesh())),
+                     sorted(manual.vur), manual.empty])
+        return x
+
+    jax.jit(jax.shard_map(f, mesh=mesh, in_specs=P("b"), out_specs=P("b")))(jnp.arange(4.))
+    made = jax.sharding.ManualAxisType(varying={"a"}, unreduced={"b"}, reduced={"c"})
+    return [*seen, sorted(made.vur), made.empty, repr(made.to_ct_mat()),
+            repr(made.update(varying={"z"})), repr(made.update(unreduced=set())),
+            jax.sharding.ManualAxisType().empty]
+
+
+def test_manual_axes_are_asked(jax_oracle):
+    same(jax_oracle, f"said_of_manual_axes(jax.make_mesh((2, 2), ('b', 'c'), {TYPES['Auto']}))",
+         within=__name__)
+
+
+@pytest.mark.parametrize("name", ["device_ids", "is_multi_process", "local_devices", "local_mesh"])
+def test_a_mesh_without_devices_says_so(jax_oracle, name):
+    same_error(jax_oracle, f"jax.sharding.AbstractMesh((2,), ('b',)).{name}",
+               f"AbstractMesh does not implement {name}")
+
+
+def test_zeros_of_a_rule_are_made(jax_oracle):
+    same(jax_oracle, "[Zero(jax.core.ShapedArray(s, d)).instantiate() "
+                     "for s, d in [((2,), 'float32'), ((), 'int32')]]", within=__name__)

@@ -89,6 +89,29 @@ class ManualAxisType(Record):
                                  f"and {other}={b}")
         super().__init__(*map(frozenset, given.values()))
 
+    @property
+    def vur(self) -> frozenset:
+        """All axes that are named."""
+        return self.varying | self.unreduced | self.reduced
+
+    @property
+    def empty(self) -> bool:
+        """Whether no axis is named."""
+        return not self.vur
+
+    def update(self, **changes: Any) -> ManualAxisType:
+        """Return this type with some of its sets of axes replaced."""
+        return ManualAxisType(**{"varying": self.varying, "unreduced": self.unreduced,
+                                 "reduced": self.reduced, **changes})
+
+    def invarying(self, mesh: Any) -> frozenset:
+        """Return the manual axes of ``mesh`` that are not named."""
+        return frozenset(mesh.manual_axes) - self.vur
+
+    def to_ct_mat(self) -> ManualAxisType:
+        """Return that of the cotangent: sums are dual to what is summed."""
+        return self.update(unreduced=self.reduced, reduced=self.unreduced)
+
 
 class Placement(NamedTuple):
     """Where a value is placed, if not replicated on its devices in their own memory.

@@ -190,6 +190,10 @@ class Zero:
     def __repr__(self) -> str:
         return f"Zero({self.aval})"
 
+    def instantiate(self) -> Any:
+        """Return the array of zeros that it stands for."""
+        return linear_maps.zeros_of(self.aval)
+
 
 # What a rule returns may go through ``vmap`` and ``jit``: to them it is a container of nothing.
 tree.register_pytree_node(Zero, lambda x: ((), x.aval), lambda aval, _: Zero(aval))

@@ -142,10 +142,15 @@ class AbstractMesh(_Axes):
     def abstract_mesh(self) -> AbstractMesh:
         return self
 
-    @property
-    def devices(self) -> Any:
-        raise ValueError("AbstractMesh does not implement devices. Use a jax.sharding.Mesh, which "
-                         f"has some, in place of {self}.")
+    def _refuse(self, what: str) -> Any:
+        raise ValueError(f"AbstractMesh does not implement {what}. Use a jax.sharding.Mesh, which "
+                         f"has devices, in place of {self}.")
+
+    devices = property(lambda self: self._refuse("devices"))
+    device_ids = property(lambda self: self._refuse("device_ids"))
+    is_multi_process = property(lambda self: self._refuse("is_multi_process"))
+    local_devices = property(lambda self: self._refuse("local_devices"))
+    local_mesh = property(lambda self: self._refuse("local_mesh"))
 
     @property
     def _flat(self) -> tuple:
