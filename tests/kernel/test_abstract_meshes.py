@@ -12,7 +12,6 @@ from both import same, same_error
 
 import saem as jax
 import saem.numpy as jnp
-from saem.interpreters.ad import Zero
 from saem.sharding import AxisType
 from saem.sharding import PartitionSpec as P
 
