@@ -199,6 +199,18 @@ def test_attributes_and_types(jax_oracle):
     same(jax_oracle, program)
 
 
+def test_what_the_engine_writes_takes_any_values():
+    """Values of other types than the rule's own, without saying so."""
+    def rule(ctx, x, y):
+        row = hlo.reduce_precision(hlo.slice(x, [0, 0], [1, 3], [1, 1]), 8, 23)
+        return mlir.lower_fun(lambda row: jnp.sin(row).sum(0), multiple_results=False)(ctx, row)
+
+    p = defined("first_row", rule, lambda x, y: jax.core.ShapedArray((3,), x.dtype))
+    np.testing.assert_allclose(jax.jit(p.bind)(X, jnp.arange(2)), np.sin(X[0]), rtol=1e-6)
+    with pytest.raises(TypeError, match=r"(?s)ctx\.replace got tokens_in\..*avals_in, avals_out"):
+        jax.jit(defined("other", lambda ctx, x: ctx.replace(tokens_in=None)).bind)(X)
+
+
 def test_what_a_rule_raises_is_raised():
     def rule(ctx, x):
         raise ValueError("only on Tuesdays")

@@ -13,6 +13,7 @@ Invariant: what a rule raises, the caller of the program sees.
 from __future__ import annotations
 
 import io
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -40,6 +41,7 @@ from saem.interpreters.mlir_objects import (
     ir_attribute,
     ir_constant,
     ir_constants,
+    ir_type_to_aval,
     shape_tensor,
     unflatten_ir_values_like_types,
 )
@@ -109,23 +111,37 @@ class LoweringRuleContext:
         return self.module_context.platforms
 
     def replace(self, **changes: Any) -> LoweringRuleContext:
-        """Return this context with other ``avals_in``, ``avals_out`` or ``primitive``."""
+        """Return this context with other ``avals_in``, ``avals_out`` or ``primitive``.
+
+        Raises: TypeError for anything else.
+        """
         fields = {"primitive": self.primitive, "avals_in": self.avals_in,
-                  "avals_out": self.avals_out} | changes
-        return LoweringRuleContext(self.writer, fields["primitive"], fields["avals_in"],
-                                   fields["avals_out"], self.module)
+                  "avals_out": self.avals_out}
+        if not changes.keys() <= fields.keys():
+            raise errors.explained(
+                errors.ArgumentTypeError, "primitive.C6",
+                f"ctx.replace got {', '.join(sorted(changes.keys() - fields.keys()))}.",
+                advice=f"A lowering rule can replace {', '.join(fields)}.")
+        return LoweringRuleContext(self.writer, **{**fields, **changes}, module=self.module)
 
     def called(self, write: Callable[..., Sequence[str]], operands: Sequence[Any],
                name: str) -> list[Any]:
-        """Let the engine ``write`` a function of ``avals_in``; return the results of its call."""
+        """Let the engine ``write`` a function of ``operands``; return the results of its call.
+
+        Their types are ``avals_in``, or what MLIR knows of values of other types.
+        """
         module = self.writer.module
         symbol = module.unique_name(name)
         function = module.function("private", symbol)
         inner = Writer(module)
         inner.path, inner.place = self.writer.path, self.writer.place
-        inner.in_avals, inner.out_avals = self.avals_in, self.avals_out
+        inner.in_avals = [
+            aval if aval is not None and aval_to_ir_type(None, aval) == x.type
+            else ir_type_to_aval(x.type)
+            for x, aval in itertools.zip_longest(operands, self.avals_in[:len(operands)])]
+        inner.out_avals = self.avals_out
         names = [f"%arg{number}" for number in range(len(operands))]
-        inner.avals.update(zip(names, self.avals_in))
+        inner.avals.update(zip(names, inner.in_avals))
         results = list(write(inner, *names))
         embed_constants(inner)
         write_function(function, inner, [f"{n}: {tensor_type(inner.avals[n])}" for n in names],

@@ -16,7 +16,7 @@ import numpy as np
 
 from saem import _jaxlib
 from saem.compile.text import dense, element_type, physical_aval, tensor_type
-from saem.core import errors
+from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.lazy import later
 
@@ -42,6 +42,13 @@ def aval_to_ir_type(ctx: Any, aval: ShapedArray) -> Any:
 def aval_to_ir_types(ctx: Any, aval: ShapedArray) -> tuple[Any, ...]:
     """Return the MLIR types of the values that an array of ``aval`` is held in: one."""
     return (aval_to_ir_type(ctx, aval),)
+
+
+def ir_type_to_aval(kind: Any) -> ShapedArray:
+    """Return the aval of an array whose MLIR type is ``kind``."""
+    tensor = ir.RankedTensorType(kind)
+    named = {element_type(dtype): dtype for dtype in dtypes.ARRAY_DTYPES}
+    return ShapedArray(tuple(tensor.shape), named[str(tensor.element_type)])
 
 
 def flatten_ir_values(xs: Iterable[Any]) -> list[Any]:
