@@ -47,7 +47,7 @@ def aval_to_ir_types(ctx: Any, aval: ShapedArray) -> tuple[Any, ...]:
 def ir_type_to_aval(kind: Any) -> ShapedArray:
     """Return the aval of an array whose MLIR type is ``kind``."""
     tensor = ir.RankedTensorType(kind)
-    named = {element_type(dtype): dtype for dtype in dtypes.ARRAY_DTYPES}
+    named = {element_type(dtype): dtype for dtype in dtypes.ARRAY_DTYPES - {dtypes.float0}}
     return ShapedArray(tuple(tensor.shape), named[str(tensor.element_type)])
 
 
