@@ -240,8 +240,3 @@ def test_manual_axes_are_asked(jax_oracle):
 def test_a_mesh_without_devices_says_so(jax_oracle, name):
     same_error(jax_oracle, f"jax.sharding.AbstractMesh((2,), ('b',)).{name}",
                f"AbstractMesh does not implement {name}")
-
-
-def test_zeros_of_a_rule_are_made(jax_oracle):
-    same(jax_oracle, "[Zero(jax.core.ShapedArray(s, d)).instantiate() "
-                     "for s, d in [((2,), 'float32'), ((), 'int32')]]", within=__name__)

@@ -211,6 +211,16 @@ def test_what_the_engine_writes_takes_any_values():
         jax.jit(defined("other", lambda ctx, x: ctx.replace(tokens_in=None)).bind)(X)
 
 
+def test_zeros_of_a_rule_are_made(jax_oracle):
+    def program():
+        zeros = [ad.Zero(jax.core.ShapedArray(shape, dtype))
+                 for shape, dtype in [((2,), "float32"), ((), "int32")]]
+        return [*(z.instantiate() for z in zeros), str(jax.tree.structure(zeros)),
+                jax.tree.leaves(zeros), str(jax.vmap(lambda x: (x, zeros[0]))(jnp.ones(3))[1])]
+
+    same(jax_oracle, program)
+
+
 def test_what_a_rule_raises_is_raised():
     def rule(ctx, x):
         raise ValueError("only on Tuesdays")

@@ -128,8 +128,7 @@ class VJPHiPrimitive:
         """Put cotangents into ``arg_accums``, by default those that ``vjp_bwd_retval`` returns."""
         found = self.vjp_bwd_retval(res, outgrad)
         for accumulator, ct in zip(tree.leaves(arg_accums),
-                                   tree.broadcast_prefix(found, arg_accums,
-                                                         is_leaf=lambda x: x is None)):
+                                   tree.broadcast_prefix(found, arg_accums, is_leaf=is_zero)):
             accumulator.accum(ct)
 
     def vjp_bwd_retval(self, res: Any, outgrad: Any, /) -> Any:
@@ -170,11 +169,17 @@ class VJPHiPrimitive:
 
 
 def leaves_like(values: Any, like: Any, name: str) -> list[Any]:
-    """Return for each leaf of ``like`` what ``values``, a prefix of it, has there; None is a leaf.
+    """Return for each leaf of ``like`` what ``values``, a prefix of it, has there.
 
+    None and ``Zero`` are leaves.
     Raises: ValueError naming the place where ``values`` is no prefix.
     """
-    return tree.broadcast_prefix(values, like, is_leaf=lambda x: x is None, name=name)
+    return tree.broadcast_prefix(values, like, is_leaf=is_zero, name=name)
+
+
+def is_zero(x: Any) -> bool:
+    """Return whether ``x``, a tangent or cotangent of a rule, stands for zeros."""
+    return x is None or isinstance(x, Zero)
 
 
 @primitive("call_hi_primitive")
@@ -463,7 +468,7 @@ class VmapOf(VJPHiPrimitive):
 
     def vjp_bwd(self, res: Any, outgrad: Any, /, *arg_accums: Any) -> None:
         hi, (residuals, leaves) = self.prim, res
-        cts = [None if isinstance(ct, Zero) else ct for ct in tree.leaves(outgrad)]
+        cts = [None if isinstance(ct, Zero) else ct for ct in tree.leaves(outgrad, is_zero)]
         accumulators = tree.leaves(arg_accums)
         wanted = [x.wanted for x in accumulators]
 
@@ -484,7 +489,7 @@ class VmapOf(VJPHiPrimitive):
 
     def jvp(self, primals: Any, tangents: Any) -> tuple[Any, Any]:
         hi, leaves = self.prim, tree.leaves(primals)
-        given = [None if isinstance(t, Zero) else t for t in tree.leaves(tangents)]
+        given = [None if isinstance(t, Zero) else t for t in tree.leaves(tangents, is_zero)]
         has = [t is not None for t in given]
 
         def both(*xs: Any) -> list[Any]:
