@@ -24,7 +24,7 @@ from saem.compile.faults import sound_options
 from saem.compile.lowering import Lowering
 from saem.compile.mlir import parse
 from saem.compile.quick import SameRounding, quick_options
-from saem.core import config
+from saem.core import config, errors
 from saem.core.events import Compile, FunctionRef, OperationLoaded, bus
 from saem.core.events import Lowering as LoweringEvent
 from saem.core.lazy import later
@@ -102,7 +102,13 @@ def compile_options(devices: Sequence[Any], options: dict[str, Any]) -> Any:
     flags = []
     for name, value in options.items():
         if name in BUILD_OPTIONS:
-            setattr(made.executable_build_options, name, value)
+            if not hasattr(build, name):  # newer ones have levels alone
+                raise errors.explained(
+                    errors.ArgumentError, "compile.option",
+                    f"No such compile option: '{name}' is none of jaxlib {_jaxlib.__version__}'s.",
+                    advice="Leave it out, or choose a level: optimization_level, "
+                    "memory_fitting_level.")
+            setattr(build, name, value)
         else:
             flags.append((name, _option_text(value)))
     made.env_option_overrides = flags
