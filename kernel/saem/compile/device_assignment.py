@@ -50,12 +50,17 @@ class Spread(NamedTuple):
     moves: bool = False
 
     @property
+    def has_devices(self) -> bool:
+        """Whether the mesh is one of devices (else it says only how many there are to be)."""
+        return isinstance(self.mesh, Mesh)
+
+    @property
     def devices(self) -> tuple:
         """The devices in order.
 
         Raises: ValueError if the mesh has none.
         """
-        if not isinstance(self.mesh, Mesh):
+        if not self.has_devices:
             raise ValueError(
                 f"the program names {self.mesh}, which has no devices: put it under "
                 "jax.set_mesh(mesh), or give its arguments a sharding. For its text alone: "
@@ -65,7 +70,7 @@ class Spread(NamedTuple):
     @property
     def slots(self) -> tuple:
         """The devices, or None for each that the mesh is to have where it has none."""
-        return self.mesh._flat if isinstance(self.mesh, Mesh) else (None,) * self.mesh.size
+        return self.mesh._flat if self.has_devices else (None,) * self.mesh.size
 
     def on(self, devices: Sequence[Any]) -> Spread:
         """Return this place, whose mesh has no devices, on ``devices``.
@@ -87,7 +92,7 @@ class Spread(NamedTuple):
 
     def as_typed(self, closed: ClosedJaxpr) -> Spread:
         """Return this place with results sharded as their types, where all axes are Explicit."""
-        if not Seen.placements or not isinstance(self.mesh, Mesh):
+        if not Seen.placements or not self.has_devices:
             return self
         given = self.outs or (None,) * len(closed.out_avals)
         # Shardings that were given to jit alone are in no type: there XLA chooses.

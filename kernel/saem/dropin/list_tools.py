@@ -11,7 +11,7 @@ import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from saem.core import config
+from saem.core import config, jaxpr
 from saem.core.lazy import later
 
 weakrefs: Any = later("jaxlib.weakref_lru_cache")
@@ -38,24 +38,19 @@ def concatenate(lists: Iterable[Sequence[Any]]) -> list[Any]:
 def partition_list(mask: Sequence[bool], values: Sequence[Any]) -> tuple[list[Any], list[Any]]:
     """Return the values where ``mask`` is false, and those where it is true."""
     assert len(mask) == len(values)
-    parts: tuple[list[Any], list[Any]] = [], []
-    for chosen, value in zip(mask, values):
-        parts[bool(chosen)].append(value)
-    return parts
+    return jaxpr.pick(values, map(bool, mask), False), jaxpr.pick(values, map(bool, mask))
 
 
 def merge_lists(mask: Sequence[bool], without: Sequence[Any], chosen: Sequence[Any]) -> list[Any]:
     """Return one list, of ``chosen`` where ``mask`` is true and of ``without`` elsewhere."""
     assert sum(map(bool, mask)) == len(chosen)
     assert len(mask) == len(without) + len(chosen)
-    sources = iter(without), iter(chosen)
-    return [next(sources[bool(which)]) for which in mask]
+    return jaxpr.merge(mask, chosen, without)
 
 
 def split_list(values: Sequence[Any], sizes: Sequence[int]) -> list[list[Any]]:
     """Return the first values in lists of these sizes, and the rest in a last one."""
-    ends = [0, *itertools.accumulate(sizes)]
-    return [*(list(values[a:b]) for a, b in itertools.pairwise(ends)), list(values[ends[-1]:])]
+    return jaxpr.split_list(values, *sizes)
 
 
 def split_list_checked(values: Sequence[Any], sizes: Sequence[int]) -> list[list[Any]]:

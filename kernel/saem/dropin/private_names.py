@@ -196,65 +196,47 @@ TABLE = (
 
 # The public modules ("" is ``jax``) that a private module's names are public in.
 PUBLIC: dict[str, tuple[str, ...]] = {
-    "ad_checkpoint": ("ad_checkpoint",),
+    # Those that are public under their own names.
+    **{name: (name,) for name in (
+        "ad_checkpoint api_util custom_batching distributed dlpack errors ffi flatten_util "
+        "interpreters.ad interpreters.batching interpreters.mlir interpreters.partial_eval "
+        "interpreters.pxla interpreters.xla monitoring nn.initializers numpy.fft numpy.linalg "
+        "profiler random scipy.linalg scipy.signal scipy.special stages tree tree_util "
+        "typing").split()},
+    **{name: (f"experimental.{name}",)
+       for name in ("checkify", "custom_partitioning", "layout", "mesh_utils")},
     "ad_util": ("interpreters.ad", "custom_derivatives"),
     "api": ("",),
-    "api_util": ("api_util",),
     "array": ("",),
     "callback": ("", "experimental", "extend.core.primitives"),
-    "checkify": ("experimental.checkify",),
     "compilation_cache": ("experimental.compilation_cache.compilation_cache",),
     "config": ("",),
     "core": ("core", "extend.core", "extend.core.primitives", "errors"),
-    "custom_batching": ("custom_batching",),
     "custom_derivatives": ("custom_derivatives", "extend.core.primitives"),
-    "custom_partitioning": ("experimental.custom_partitioning",),
     "debugging": ("debug", "extend.core.primitives"),
     "dispatch": ("extend.core.primitives", "interpreters.xla"),
-    "distributed": ("distributed",),
-    "dlpack": ("dlpack",),
     "dtypes": ("dtypes", "numpy"),
-    "errors": ("errors",),
     "export._export": ("export",),
     "export.shape_poly": ("export",),
-    "ffi": ("ffi",),
-    "flatten_util": ("flatten_util",),
     "image.scale": ("image",),
-    **{f"interpreters.{name}": (f"interpreters.{name}",)
-       for name in ("ad", "batching", "mlir", "partial_eval", "pxla", "xla")},
     **{f"lax.{name}": ("lax",) for name in (
         "ann control_flow control_flow.conditionals control_flow.loops control_flow.solves "
         "convolution fft lax other parallel slicing special windowed_reductions").split()},
     "lax.linalg": ("lax.linalg", "extend.core.primitives"),
-    "layout": ("experimental.layout",),
     "linear_util": ("extend.linear_util",),
     **dict.fromkeys("mesh named_sharding partition_spec sharding sharding_impls".split(),
                     ("sharding",)),
-    "mesh_utils": ("experimental.mesh_utils",),
-    "monitoring": ("monitoring",),
     "nn.functions": ("nn",),
-    "nn.initializers": ("nn.initializers",),
     **{f"numpy.{name}": ("numpy",) for name in (
         "array_constructors array_creation einsum index_tricks indexing lax_numpy polynomial "
         "reductions setops sorting tensor_contractions ufunc_api ufuncs util vectorize "
         "window_functions").split()},
-    "numpy.fft": ("numpy.fft",),
-    "numpy.linalg": ("numpy.linalg",),
     "ops.scatter": ("ops",),
     "ops.special": ("nn", "scipy.special"),
     "pjit": ("experimental.pjit", "extend.core.primitives", "lax"),
-    "profiler": ("profiler",),
     "public_test_util": ("test_util",),
-    "random": ("random",),
-    "scipy.linalg": ("scipy.linalg",),
-    "scipy.signal": ("scipy.signal",),
-    "scipy.special": ("scipy.special",),
     "shard_map": ("", "extend.core.primitives"),
     "source_info_util": ("extend.source_info_util",),
-    "stages": ("stages",),
-    "tree": ("tree",),
-    "tree_util": ("tree_util",),
-    "typing": ("typing",),
     "xla_bridge": ("extend.backend",),
 }
 

@@ -258,8 +258,9 @@ def on_mesh(sharding: Any, mesh: Any) -> Any:
 def typed_along(avals: Sequence[ShapedArray], shardings: Sequence[Any]
                 ) -> tuple[ShapedArray, ...]:
     """Return the types of what is sharded so: they name the Explicit axes along which it is."""
+    if not shardings:
+        return tuple(avals)
     found = [explicit_sharding(s, len(a.shape)) for s, a in zip(shardings, avals)]
-    found = found or [None] * len(avals)
     return tuple(a if s is None else a.update(sharding=s) for s, a in zip(found, avals))
 
 
@@ -564,15 +565,16 @@ def export_vjp(traced: Traced, where: Any, disabled: tuple[DisabledSafetyCheck, 
 
     spread = isinstance(where, Spread)
     ins, outs = (where.ins, where.outs) if spread else ((), ())
-    structs = [struct_of(a, s) for a, s in zip(
+    structs = [placed_struct(a, s) for a, s in zip(
         exported.in_avals, ins or (None,) * count)]
-    structs += [struct_of(cotangent_aval(a), s) for a, s in zip(
+    structs += [placed_struct(cotangent_aval(a), s) for a, s in zip(
         exported.out_avals, outs or (None,) * len(exported.out_avals))]
     like = {"out_shardings": tuple(ins)} if ins else {}
     return export_traced(jit(fun_vjp_jax, **like).trace(*structs), exported.platforms, disabled)
 
 
-def struct_of(aval: ShapedArray, sharding: Any) -> ShapeDtypeStruct:
+def placed_struct(aval: ShapedArray, sharding: Any) -> ShapeDtypeStruct:
+    """Return the struct of a value of type ``aval`` that is on the devices of ``sharding``."""
     return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=sharding)
 
 

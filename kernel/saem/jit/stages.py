@@ -286,7 +286,7 @@ class Lowered(Stage):
 
     def cost_analysis(self) -> dict[str, float]:
         """Return XLA's estimate of what the program costs before it is optimised."""
-        placed = not isinstance(self._where, Spread) or None not in self._where.slots
+        placed = not isinstance(self._where, Spread) or self._where.has_devices
         device = self._devices[0] if placed else devices.default_device()
         return _jaxlib.hlo_module_cost_analysis(
             device.client, self.compiler_ir("hlo").get_hlo_module())
@@ -324,7 +324,7 @@ class Lowered(Stage):
     def _placed(self, given: tuple[Any, ...] | None) -> Any:
         """Return where the program runs, with the devices ``given`` if it has none itself."""
         where = self._where
-        if isinstance(where, Spread) and None in where.slots:
+        if isinstance(where, Spread) and not where.has_devices:
             if given is None:
                 raise RuntimeError(
                     f"device_assignment cannot be `None` during compilation: the program was "
