@@ -121,6 +121,29 @@ def solved(solve, M, b):
     return jax.jit(ways)(M, b)
 
 
+def on_circle(square):
+    """Return a point whose square has this length: of a function from two numbers to one."""
+    def newton_step(_, v, f):
+        value, slope = jax.value_and_grad(f)(v)
+        return v - value * slope / jnp.sum(slope**2)
+
+    def tangent_solve(g, y):
+        slope = jax.jacrev(g)(y)
+        return y * slope / jnp.sum(slope**2)
+
+    return lax.custom_root(
+        lambda v: jnp.sum(v**2) - square, jnp.array([1.0, 2.0]),
+        lambda f, v: lax.fori_loop(0, 20, lambda i, v: newton_step(i, v, f), v), tangent_solve)
+
+
+def test_a_root_of_a_function_of_fewer_results(jax_oracle):
+    same(jax_oracle, on_circle, square=np.float32(3.0))
+    same(jax_oracle, "result = jax.vmap(on_circle)(s)", within=__name__,
+         s=np.array([3.0, 4.0], np.float32))
+    with pytest.raises(TypeError, match="of the same shape"):
+        jax.grad(lambda s: on_circle(s)[0])(3.0)
+
+
 @pytest.mark.parametrize(("name", "M"), [("positive", POSITIVE), ("triangular", TRIANGULAR)],
                          ids=["positive", "triangular"])
 def test_linear_systems(jax_oracle, name, M):

@@ -59,9 +59,12 @@ def _check_like(what: str, got: Any, name: str, needed: Any) -> None:
             advice=f"Return a pytree like {name}.")
 
 
+def _shapes(leaves: Sequence[Any]) -> list[tuple]:
+    return [a.shape for a in _avals(leaves)]
+
+
 def _check_shapes(what: str, body: Body, name: str, leaves: Sequence[Any]) -> None:
-    got = [a.shape for a in body.out_avals]
-    needed = [a.shape for a in _avals(leaves)]
+    got, needed = [a.shape for a in body.out_avals], _shapes(leaves)
     if got != needed:
         raise errors.explained(
             errors.ArgumentError, "solve.C2",
@@ -97,6 +100,12 @@ class RootRule(Record, eq=False):
             f_consts, given)
         if all(r is None for r in rates):
             return outs, nothing
+        if _shapes(values) != _shapes(root):
+            raise errors.explained(
+                errors.ShapeError, "solve.C3",
+                f"The root of a function from shapes {_shapes(root)} to {_shapes(values)} has no "
+                "derivative by custom_root.",
+                advice="f maps a value like initial_guess to one of the same shape.")
         sides = [neg(instantiate(r, v)) for r, v in zip(rates, values)]
         moves = eval_jaxpr(self.move.jaxpr, self.move.consts, *move_consts, *root, *sides)
         return outs, [*moves, *nothing[self.size:]]
@@ -131,7 +140,7 @@ def custom_root(f: Callable, initial_guess: Any, solve: Callable, tangent_solve:
         return tangent_solve(slope, y)
 
     root = guess_tree.unflatten(solve_body.out_avals[:len(leaves)])
-    move_body = _trace(move, "custom_root", root, f_body.results)
+    move_body = _trace(move, "custom_root", root, root)
     _check_like("tangent_solve()", move_body.out_tree, "x", guess_tree)
     counts = (len(f_body.consts), len(solve_body.consts), len(move_body.consts))
     own, guess = split_list(solve_body.closed.jaxpr.invars, counts[1])
