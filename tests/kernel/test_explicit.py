@@ -48,6 +48,20 @@ GROUPS = {
         "T(lambda a: jnp.repeat(a, np.arange(8), axis=0, out_sharding=P('x')), xr)",
         "T(lambda a: jnp.repeat(a, 0, axis=1), xr)", "T(lambda a: a.repeat(2), v)",
         "jnp.cumsum(xr)", "jnp.cumprod(v)", "T(lambda a: jnp.cumsum(a, 1), xr)"],
+    "what is whole on each device stays whole": [
+        "V(jnp.convolve(v, A((5,)), mode='valid'))", "V(jnp.convolve(v, A((3,)), mode='valid'))",
+        "V(jax.jit(lambda a, k: jnp.convolve(a, jnp.flip(k), mode='valid'))(v, A((5,))))",
+        "V(jax.grad(lambda k: jnp.convolve(v, k, mode='valid').sum())(A((5,))))",
+        "V(jax.jit(lambda a: lax.conv_general_dilated(a, jnp.ones((4, 2, 2, 1)), (1, 1), 'SAME'))"
+        "(A((8, 2, 4, 4), 'x')))",
+        *(f"over((AT.Explicit, AT.Auto), lambda m: V(jax.jit({f})(jax.device_put(np.arange(8.),"
+          " P('x')), np.ones(5, np.float32))))" for f in (
+              "lambda a, k: jnp.convolve(a, k, mode='valid')", "lambda a, k: k * 2")),
+        # The same function inside and outside of shard_map.
+        "V((lambda f: jax.jit(lambda a, b: (SM(f, (P('x'),), P('x'))(a), f(b)))(A((32, 4), 'x'),"
+        " rep))(jax.jit(lambda b: jnp.sin(b) @ jnp.ones((4, 3)))))",
+        "V((lambda f: jax.jit(lambda a, b: (f(b), SM(f, (P('x'),), P('x'))(a)))(A((32, 4), 'x'),"
+        " rep))(jax.jit(lambda b: jnp.sin(b) @ jnp.ones((4, 3)))))"],
     "requested where nothing else changes": [
         "T(lambda a: jnp.reshape(a, (8, 4), out_sharding=P(None, 'x')), xr)",
         "T(lambda a: lax.reshape(a, (8, 4), out_sharding=P('y')), rep)",

@@ -42,12 +42,14 @@ class Spread(NamedTuple):
 
     ``ins`` and ``outs`` have one for each argument and result, None where the compiler chooses.
     ``moves``: arguments of the call are on these devices in another order than demanded.
+    ``by_type``: types say how all values are sharded; XLA chooses along Auto axes alone.
     """
 
     mesh: Any
     ins: tuple
     outs: tuple
     moves: bool = False
+    by_type: bool = False
 
     @property
     def has_devices(self) -> bool:
@@ -92,13 +94,16 @@ class Spread(NamedTuple):
 
     def as_typed(self, closed: ClosedJaxpr) -> Spread:
         """Return this place with results sharded as their types, where all axes are Explicit."""
-        if not Seen.placements or not self.has_devices:
+        if not Seen.placements:
             return self
-        given = self.outs or (None,) * len(closed.out_avals)
         # Shardings that were given to jit alone are in no type: there XLA chooses.
         typed = mesh_context.value is not None or any(
             a.explicit is not None for a in closed.in_avals)
-        return self._replace(outs=tuple(
+        by_type = typed and bool(self.mesh.explicit_axes)
+        if not self.has_devices:
+            return self._replace(by_type=by_type)
+        given = self.outs or (None,) * len(closed.out_avals)
+        return self._replace(by_type=by_type, outs=tuple(
             self.typed(aval) if s is None and (typed or aval.explicit is not None) else s
             for s, aval in zip(given, closed.out_avals)))
 

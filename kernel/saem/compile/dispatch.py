@@ -263,9 +263,12 @@ class Program:
         wanted = where.outs or (None,) * len(outs)
         self.outs = settled_shardings(self.executable.get_output_shardings(), where.meshes, outs,
                                       wanted)
-        if not where.mesh.explicit_axes:  # else the types decide
-            self.outs = [s if w is not None else like_an_input(s, self.ins, len(a.shape))
-                         for w, s, a in zip(wanted, self.outs, outs)]
+        if not where.mesh.explicit_axes:
+            chosen = functools.partial(like_an_input, ins=self.ins)
+        else:  # the types decide, and their specs have an entry for each axis
+            chosen = of_rank
+        self.outs = [s if w is not None else chosen(s, ndim=len(a.shape))
+                     for w, s, a in zip(wanted, self.outs, outs)]
 
     def run(self, args: Sequence[Any]) -> list[Any]:
         """Run on flat arguments (all of them, kept or not); returns flat results.
@@ -463,6 +466,13 @@ def like_an_input(sharding: Any, ins: Sequence[Any], ndim: int) -> Any:
         if len(other.spec) <= ndim and other.is_equivalent_to(sharding, ndim):
             return other
     return sharding
+
+
+def of_rank(sharding: NamedSharding, ndim: int) -> NamedSharding:
+    """Return ``sharding`` with an entry for each of ``ndim`` axes."""
+    entries = sharding.spec.partitions
+    return sharding.update(spec=sharding.spec.update(
+        partitions=(*entries, *[None] * (ndim - len(entries)))))
 
 
 def present(held: Any, like: Any) -> Any:

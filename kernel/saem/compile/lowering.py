@@ -40,7 +40,7 @@ from saem.core.refs import is_ref, works_on_references
 from saem.core.sharded import entries_of, entries_on
 from saem.core.trace import Mark, Tracer, attributes_of
 from saem.placement import layouts
-from saem.placement.shardings import annotation
+from saem.placement.shardings import NamedSharding, PartitionSpec, annotation
 
 # The argument of ``main`` that says on which platform it runs, if it is written for several.
 PLATFORM = "%platform"
@@ -327,6 +327,8 @@ def argument_notes(module: Module, inputs: Sequence[Var], kept: Sequence[bool],
     if spread is not None:
         module.devices = spread.slots
         module.mesh(spread.mesh)
+        if spread.by_type:
+            module.whole = NamedSharding(spread.mesh, PartitionSpec())
         if spread.ins:
             shardings = pick(spread.ins, kept)
     notes = []
@@ -405,8 +407,7 @@ def write_equations(writer: Writer, eqns: Sequence[Eqn], outvars: Sequence, env:
                 operation.add_frontend(attributes)
         outs = out if prim.multiple_results else (out,)
         if Seen.placements:
-            outs = [constrained(writer, name, aval.explicit) if aval.explicit is not None
-                    else name for name, aval in zip(outs, out_avals)]
+            outs = [constrained_by_type(writer, name, aval) for name, aval in zip(outs, out_avals)]
         env.update(zip(results, outs))
     writer.place = None  # what is returned has no place of its own
     returned = [name_of(a) if type(a) is Literal else env[a] for a in outvars]
@@ -443,6 +444,19 @@ def lower_primitive(writer: Writer, prim: Any, operands: Sequence[str],
     out = prim.lower(writer, *operands)
     writer.in_avals, writer.out_avals = around
     return out if prim.multiple_results else (out,)
+
+
+def constrained_by_type(writer: Writer, x: str, aval: Any) -> str:
+    """Write the constraint that ``x`` is sharded as its type says; returns its new name.
+
+    A type without a sharding says that each device has all, where ``Spread.by_type``; elsewhere
+    the partitioner may shard it.
+    """
+    sharding = aval.explicit
+    module = writer.module
+    if sharding is None and module.device_axes is None and not is_ref(aval):
+        sharding = module.whole
+    return x if sharding is None else constrained(writer, x, sharding)
 
 
 def constrained(writer: Writer, x: str, sharding: Any) -> str:
@@ -486,10 +500,11 @@ def unreduced_in(sharding: Any) -> frozenset:
 def private_function(module: Module, closed: ClosedJaxpr, name: str) -> tuple[str, list]:
     """Return the symbol of the private function that is ``closed``, and its further arguments.
 
-    It is written once for all calls on a platform; its arguments besides the inputs of the program
-    are array constants: (name, value, aval).
+    It is written once for all calls on a platform inside of ``shard_map``, and outside; its
+    arguments besides the inputs of the program are array constants: (name, value, aval).
     """
-    known = module.memo.get((id(closed), module.platform))
+    key = id(closed), module.platform, module.device_axes is None
+    known = module.memo.get(key)
     if known is None:
         inner = Writer(module)
         symbol = module.unique_name(name)
@@ -502,7 +517,7 @@ def private_function(module: Module, closed: ClosedJaxpr, name: str) -> tuple[st
         consts = list(inner.hoisted.values())
         arguments += [f"{k}: {tensor_type(aval)}" for k, _, aval in consts]
         write_function(function, inner, arguments, results)
-        known = module.memo[id(closed), module.platform] = symbol, consts
+        known = module.memo[key] = symbol, consts
     return known
 
 

@@ -142,6 +142,8 @@ class Module:
         # The devices of a program on several, in order, and the symbols of the meshes it names.
         self.devices: tuple = ()
         self.meshes: dict[Any, str] = {}
+        # The sharding of a value that is whole on each, where types say how values are sharded.
+        self.whole: Any = None
         # The mesh of the ``shard_map`` that is being written, None outside of one.
         self.device_axes: DeviceAxes | None = None
         # What writes the sizes that the types leave open; None if they are all known.

@@ -601,15 +601,19 @@ def annotation(sharding: NamedSharding, ndim: int, is_open: bool = False) -> str
     """Return ``[{"x"}, {}]``, what Shardy writes for a value of rank ``ndim``.
 
     Behind it stand axes of sums: ``, unreduced={"y"}``.
-    If it ``is_open``, ``[{"x", ?}, {?}]``: the partitioner may shard axes further.
+    If it ``is_open``, ``[{"x", ?}, {?}]``: the partitioner may shard axes further, along Auto axes
+    of the mesh: ``, replicated={"z"}`` names the Explicit ones that are left.
     """
-    spec = sharding.spec
+    spec, mesh = sharding.spec, sharding.mesh
     entries = list(spec.partitions) + [None] * (ndim - len(spec))
     dims = ", ".join(
         "{?}" if e is PartitionSpec.UNCONSTRAINED
         else "{" + ", ".join([*(f'"{a}"' for a in axes_of(e)), *("?" * is_open)]) + "}"
         for e in entries)
-    return f"[{dims}]{unreduced_text(sharding.mesh, spec)}"
+    taken = spec.unreduced.union(*map(axes_of, entries))
+    whole = ", ".join(f'"{a}"' for a in mesh.explicit_axes if is_open and a not in taken)
+    replicated = f", replicated={{{whole}}}" if whole else ""
+    return f"[{dims}]{replicated}{unreduced_text(mesh, spec)}"
 
 
 def unreduced_text(mesh: Any, spec: PartitionSpec) -> str:
