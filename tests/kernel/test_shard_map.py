@@ -321,6 +321,44 @@ def between_devices(f, x, w):
             *re.findall(r"(?:in_shardings|out_shardings|manual_axes)=.*? ", lowered)]
 
 
+def types_inside(f, x):
+    """Return the types of what ``f`` gives of a part of ``x``, and of its gradient there."""
+    found = []
+
+    def note(part):
+        grads = jax.grad(lambda v: sum(jnp.sum(o) for o in jax.tree.leaves(f(v))))(part)
+        found.extend(str(jax.typeof(o)) for o in jax.tree.leaves((f(part), grads)))
+        return part
+
+    jax.eval_shape(sm(note, P("i", "j"), P("i", "j")), x)
+    return found
+
+
+def test_folds_and_gradients_of_linear_functions_vary_as_their_operands(jax_oracle):
+    functions = ", ".join([
+        "lambda x: lax.reduce_window(lax.stop_gradient(x), 1., lax.mul, (1, 2), (1, 1), 'VALID')",
+        "lambda x: lax.reduce(x, 1., lambda a, b: a * b, (1,))",
+        "lambda x: lax.reduce(lax.stop_gradient((x, x)), (1., 0.),"
+        " lambda a, b: (a[0] * b[0], a[1] + b[1]), (0,))",
+        "lambda x: lax.reduce_precision(x, 5, 5)", "lambda x: jnp.pad(x, 1)",
+        "lambda x: lax.dynamic_update_slice(jnp.zeros((3, 3)), x, (0, 0))",
+        "lambda x: lax.rev(x, (0,))", "lambda x: lax.optimization_barrier(x)", "lambda x: x",
+        "lambda x: x.sum(0)",
+        "lambda x: jax.ops.segment_sum(x, jnp.array([0, 0]), 2)",
+        "lambda x: lax.custom_root(lambda v: v - x, x, lambda f, v: v - f(v), lambda g, y: y)",
+    ])
+    same(jax_oracle, f"[types_inside(f, x) for f in [{functions}]]", within=__name__, x=X)
+
+
+def test_second_derivatives_of_a_solution_are_each_device_s(jax_oracle):
+    """Where the matrix differs between devices and the right side does not."""
+    f = ("sm(lambda x: jnp.linalg.solve(x + 9 * jnp.eye(2), jnp.ones((2, 1))), P('i', 'j'), "
+         "P('i', 'j'))")
+    slope = f"jax.grad(lambda x: jnp.sin({f}(x)).sum())"
+    same(jax_oracle, f"({slope}(x), *jax.jvp({slope}, (x,), (x,)), jax.vjp({slope}, x)[1](x))",
+         within=__name__, rtol=2e-5, x=X + 2)
+
+
 @pytest.mark.parametrize(("source", "sentence"), [
     ("sm(lambda x: x, P('i'), P())(x)", "was given out_specs which require replication which can't "
      "be statically inferred given the mesh"),

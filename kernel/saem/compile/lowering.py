@@ -407,7 +407,10 @@ def write_equations(writer: Writer, eqns: Sequence[Eqn], outvars: Sequence, env:
                 operation.add_frontend(attributes)
         outs = out if prim.multiple_results else (out,)
         if Seen.placements:
-            outs = [constrained_by_type(writer, name, aval) for name, aval in zip(outs, out_avals)]
+            module = writer.module
+            free = prim.effects or module.device_axes is not None
+            outs = [constrained_by_type(writer, name, aval, None if free else module.whole)
+                    for name, aval in zip(outs, out_avals)]
         env.update(zip(results, outs))
     writer.place = None  # what is returned has no place of its own
     returned = [name_of(a) if type(a) is Literal else env[a] for a in outvars]
@@ -446,16 +449,15 @@ def lower_primitive(writer: Writer, prim: Any, operands: Sequence[str],
     return out if prim.multiple_results else (out,)
 
 
-def constrained_by_type(writer: Writer, x: str, aval: Any) -> str:
+def constrained_by_type(writer: Writer, x: str, aval: Any, whole: Any) -> str:
     """Write the constraint that ``x`` is sharded as its type says; returns its new name.
 
-    A type without a sharding says that each device has all, where ``Spread.by_type``; elsewhere
-    the partitioner may shard it.
+    Where ``Spread.by_type``, a type without a sharding says that each device has all (``whole``);
+    elsewhere the partitioner may shard it.  What comes from Python comes from one device.
     """
     sharding = aval.explicit
-    module = writer.module
-    if sharding is None and module.device_axes is None and not is_ref(aval):
-        sharding = module.whole
+    if sharding is None and not is_ref(aval):
+        sharding = whole
     return x if sharding is None else constrained(writer, x, sharding)
 
 

@@ -29,7 +29,7 @@ from saem.core.trace import bind, eval_trace, state
 from saem.derivatives.custom_jvp import CustomJVPCall
 from saem.loops.carry import Body, check_callable, check_operands, run_at_once, trace_body
 from saem.ops.arithmetic import neg, sub
-from saem.ops.linear import zeros_of
+from saem.ops.linear import varying_as, zeros_of
 from saem.transform.derivatives import linearize
 from saem.transform.jvp import instantiate, jvp_flat
 from saem.transform.linearize import transpose_jaxpr
@@ -296,10 +296,8 @@ def custom_linear_solve(matvec: Callable, b: Any, solve: Callable,
     check_callable("custom_linear_solve", "matvec and solve arguments", matvec, solve)
     if transpose_solve is None and symmetric:
         transpose_solve = solve
+    forward, b = _forward(matvec, b)
     leaves, b_tree = tree.flatten(b)
-    forward = _trace(lambda x: matvec(x), "custom_linear_solve", b)
-    _check_shapes("matvec()", forward, "b", leaves)
-    _check_like("matvec()", forward.out_tree, "b", b_tree)
     found = _solver(solve, matvec, "solve()", b, has_aux)
     if transpose_solve is None:
         bodies = [forward, None, found, None]
@@ -322,6 +320,22 @@ def custom_linear_solve(matvec: Callable, b: Any, solve: Callable,
     prim = LinearSolve(Four(*map(len, consts)), programs)
     outs = bind(prim, *(c for part in consts for c in part), *leaves)
     return found.out_tree.unflatten(outs)
+
+
+def _forward(matvec: Callable, b: Any) -> tuple[Body, Any]:
+    """Trace ``matvec`` and check that it gives something like ``b``; return its program and ``b``.
+
+    Inside ``shard_map`` ``b`` is made to vary as the products do, since its cotangents will.
+    """
+    leaves, b_tree = tree.flatten(b)
+    while True:
+        body = _trace(lambda x: matvec(x), "custom_linear_solve", b)
+        _check_shapes("matvec()", body, "b", leaves)
+        _check_like("matvec()", body.out_tree, "b", b_tree)
+        if all(out.vma <= aval_of(x).vma for x, out in zip(leaves, body.out_avals)):
+            return body, b
+        leaves = [varying_as(x, out) for x, out in zip(leaves, body.out_avals)]
+        b = b_tree.unflatten(leaves)
 
 
 def _solver(solve: Callable, matvec: Callable, name: str, b: Any, has_aux: bool) -> Body:

@@ -108,6 +108,10 @@ class GeneralFold(Primitive):
     quick_code = False
     transpose = NOT_LINEAR
 
+    def varies(self, *vmas):
+        """Results are types of this rule, not of the program, whose arguments are scalars."""
+        return frozenset().union(*vmas)
+
     def pairs(self, args: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """Return operands and starting values."""
         half = len(args) // 2

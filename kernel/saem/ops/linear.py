@@ -528,8 +528,8 @@ def varying_as(x: Any, aval: ShapedArray) -> Any:
 
 
 def ones_of(aval: ShapedArray) -> Any:
-    """Return ones of ``aval``."""
-    return full(aval, 1)
+    """Return ones of ``aval``, which vary as it does."""
+    return varying_as(full(aval, 1), aval)
 
 
 def add_cotangents(a: Any, b: Any) -> Any:
