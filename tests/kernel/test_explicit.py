@@ -57,6 +57,9 @@ GROUPS = {
         *(f"over((AT.Explicit, AT.Auto), lambda m: V(jax.jit({f})(jax.device_put(np.arange(8.),"
           " P('x')), np.ones(5, np.float32))))" for f in (
               "lambda a, k: jnp.convolve(a, k, mode='valid')", "lambda a, k: k * 2")),
+        "[np.asarray(a) for a in jax.jit(lambda a: (a, jax.random.key_data(jax.random.key("
+        "0, impl='rbg'))))(v)]",
+        "V(jax.jit(lambda a, k: (a, jax.random.uniform(k, (4,))))(v, jax.random.key(1)))",
         # The same function inside and outside of shard_map.
         "V((lambda f: jax.jit(lambda a, b: (SM(f, (P('x'),), P('x'))(a), f(b)))(A((32, 4), 'x'),"
         " rep))(jax.jit(lambda b: jnp.sin(b) @ jnp.ones((4, 3)))))",

@@ -408,7 +408,7 @@ def write_equations(writer: Writer, eqns: Sequence[Eqn], outvars: Sequence, env:
         outs = out if prim.multiple_results else (out,)
         if Seen.placements:
             module = writer.module
-            free = prim.effects or module.device_axes is not None
+            free = eqn.operation.effects or module.device_axes is not None
             outs = [constrained_by_type(writer, name, aval, None if free else module.whole)
                     for name, aval in zip(outs, out_avals)]
         env.update(zip(results, outs))
