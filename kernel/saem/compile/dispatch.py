@@ -263,12 +263,12 @@ class Program:
         wanted = where.outs or (None,) * len(outs)
         self.outs = settled_shardings(self.executable.get_output_shardings(), where.meshes, outs,
                                       wanted)
-        if not where.mesh.explicit_axes:
-            chosen = functools.partial(like_an_input, ins=self.ins)
-        else:  # the types decide, and their specs have an entry for each axis
-            chosen = of_rank
-        self.outs = [s if w is not None else chosen(s, ndim=len(a.shape))
-                     for w, s, a in zip(wanted, self.outs, outs)]
+        if where.by_type:  # the types decide, and their specs have an entry for each axis
+            self.outs = [s if w is not None else of_rank(s, len(a.shape))
+                         for w, s, a in zip(wanted, self.outs, outs)]
+        elif not where.mesh.explicit_axes:
+            self.outs = [s if w is not None else like_an_input(s, self.ins, len(a.shape))
+                         for w, s, a in zip(wanted, self.outs, outs)]
 
     def run(self, args: Sequence[Any]) -> list[Any]:
         """Run on flat arguments (all of them, kept or not); returns flat results.
