@@ -294,6 +294,30 @@ def test_a_callback_may_use_the_engine():
     np.testing.assert_allclose(got, 2 * (np.sin(np.cos(big)) + 1), rtol=1e-5)
 
 
+@pytest.mark.parametrize("transform", [lambda f: f, jax.jit])
+@pytest.mark.parametrize("ordered", [False, True])
+@pytest.mark.parametrize("state", [(), 7, (np.float32(2), 3)])
+def test_a_loop_may_carry_nothing_but_ask_python(transform, ordered, state):
+    """The answer ends the loop; without a carry XLA's compiler crashes (JAX 0.10.2 there, too)."""
+    asked, ran = [], []
+
+    def more():
+        asked.append(1)
+        return np.bool_(len(asked) < 4)
+
+    def body(carry):
+        io_callback(lambda: ran.append(1), None, ordered=ordered)
+        return carry
+
+    def loop():
+        return lax.while_loop(lambda carry: io_callback(
+            more, jax.ShapeDtypeStruct((), bool), ordered=ordered), body, state)
+
+    assert jax.tree.map(float, transform(loop)()) == jax.tree.map(float, state)
+    jax.effects_barrier()
+    assert (len(asked), len(ran)) == (4, 3)
+
+
 def test_callbacks_that_compute_do_not_wait_for_each_other():
     """Each would occupy a thread that the other's computation needs (JAX stands still here)."""
     def host(v):

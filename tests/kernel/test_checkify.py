@@ -87,6 +87,9 @@ INDEX = [
     "said(lambda x, i: x[i], X, I(7), errors=c.float_checks)",
     "said(jax.grad(lambda x, i: x[i]), X, I(9))",
     "said(jax.vmap(lambda x, i: x[i]), M, jnp.array([0, 4]))",
+    "said(lambda x: jnp.nonzero(x, size=5), X)",
+    *(f"said(lambda x, i: jnp.put(x, i, 1., mode={mode!r}, inplace=False), X, "
+      "jnp.array([0, 5, -9, -1]))" for mode in (None, "clip", "wrap")),
 ]
 
 

@@ -70,6 +70,10 @@ PRINTED = {
     "jvp": ("lambda x: jax.jvp(lax.sin, (x,), (x,))", (X,)),
     "vmap": ("jax.vmap(lambda x: lax.mul(lax.sin(x), 2.0))", (M,)),
     "vmap of dot": ("jax.vmap(lambda x, y: lax.dot(x, y))", (M, M)),
+    "scalars of a value": (
+        "lambda: [jnp.zeros(()), jnp.full((), 2.), lax.full((), 1.), jnp.ones((), np.int8), "
+        "lax.full_like(np.float32(1), 2), jnp.zeros_like(1.), lax.broadcast(1., ()), "
+        "lax.convert_element_type(1., np.int32)]", ()),
     "names beyond z": (
         "lambda x: (" + "lax.sin(" * 30 + "x" + ")" * 30 + ",)", (X,)),
 }
@@ -116,6 +120,21 @@ def test_the_stepper_sees_every_equation_with_its_values():
     assert [name for name, _ in steps] == ["mul", "neg"]
     np.testing.assert_array_equal(steps[0][1][0], X * 2)
     np.testing.assert_array_equal(steps[1][1][0], -X * 2)
+
+
+@pytest.mark.parametrize("make", [
+    lambda: jnp.zeros(()), lambda: jnp.full((), 3), lambda: lax.full((), 1.),
+    lambda: lax.full_like(np.float32(1), 2), lambda: lax.broadcast(1., ()),
+    lambda: lax.reshape(1., ()), lambda: lax.convert_element_type(1, np.float32),
+    lambda: lax.broadcast_in_dim(1, (), ()), lambda: jnp.zeros_like(1)])
+def test_a_number_that_an_operation_gives_is_an_array_of_the_program(make):
+    def use(*x):
+        scalar = make()
+        assert isinstance(scalar, jax.Array)
+        return scalar.at[()].set(1).astype(np.float32).reshape(1)
+
+    assert jax.jit(use)() == jax.vmap(use)(np.ones(2))[0] == jax.jit(jax.vmap(use))(X)[1] == 1
+    jax.eval_shape(jax.grad(lambda x: x * use()[0]), 1.)
 
 
 def test_make_jaxpr_options():

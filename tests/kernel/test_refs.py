@@ -707,6 +707,13 @@ def test_a_condition_sees_what_the_body_writes():
     r = jax.new_ref(jnp.zeros(2))
     assert count(r, 3.) == 2 and r[0] == 4.
     assert jax.jit(count)(r, 9.) == 3 and r[0] == 10.
+
+
+    def fill(r):  # nothing is carried: what the body writes is all
+        return lax.while_loop(lambda i: r[0] < 3., lambda i: (jax.ref.addupdate(r, 0, 2.), i)[1], 7)
+
+    assert fill(jax.new_ref(jnp.zeros(2))) == jax.jit(fill)(s := jax.new_ref(jnp.zeros(2))) == 7
+    assert s[0] == 4.
     with pytest.raises(NotImplementedError, match="condition of a while loop"):
         lax.while_loop(lambda i: (r.__setitem__(0, 1.), i < 3)[1], lambda i: i + 1, 0)
 

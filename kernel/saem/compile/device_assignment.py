@@ -83,8 +83,8 @@ class Spread(NamedTuple):
             return None if sharding is None else NamedSharding(
                 mesh_on(sharding.mesh, devices), sharding.spec, memory_kind=sharding.memory_kind)
 
-        return Spread(mesh_on(self.mesh, devices), tuple(map(placed, self.ins)),
-                      tuple(map(placed, self.outs)))
+        return self._replace(mesh=mesh_on(self.mesh, devices), ins=tuple(map(placed, self.ins)),
+                             outs=tuple(map(placed, self.outs)))
 
     @property
     def meshes(self) -> tuple:

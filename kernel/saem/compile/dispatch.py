@@ -45,7 +45,7 @@ from saem.core.kept import Kept, forget
 from saem.core.leaks import leaked_tracer
 from saem.core.memory_spaces import HOST, space_of
 from saem.core.sharded import as_sharded, plain
-from saem.core.trace import Tracer
+from saem.core.trace import Tracer, state
 from saem.placement.devices import (
     default_device,
     lowering_platform,
@@ -105,6 +105,14 @@ def put(x: Any, device: Any = None, committed: bool = False) -> Any:
         return np.zeros(aval.shape, dtypes.float0)
     host = x if isinstance(x, np.ndarray) and x.dtype == aval.dtype else np.asarray(x, aval.dtype)
     return put_host(host, aval, device, committed)
+
+
+def put_value(x: Any, put: Callable[[Any], Any] = put) -> Any:
+    """Return ``x``, a number or NumPy array, as an array, which ``put`` makes.
+
+    While a program is staged it is a value of that.
+    """
+    return state.trace.constant(x, put) if config.staging.value else put(x)
 
 
 def put_host(host: np.ndarray, aval: ShapedArray, device: Any = None, committed: bool = False
@@ -263,12 +271,8 @@ class Program:
         wanted = where.outs or (None,) * len(outs)
         self.outs = settled_shardings(self.executable.get_output_shardings(), where.meshes, outs,
                                       wanted)
-        if where.by_type:  # the types decide, and their specs have an entry for each axis
-            self.outs = [s if w is not None else of_rank(s, len(a.shape))
-                         for w, s, a in zip(wanted, self.outs, outs)]
-        elif not where.mesh.explicit_axes:
-            self.outs = [s if w is not None else like_an_input(s, self.ins, len(a.shape))
-                         for w, s, a in zip(wanted, self.outs, outs)]
+        self.outs = [s if w is not None else in_usual_form(s, len(a.shape), where, self.ins)
+                     for w, s, a in zip(wanted, self.outs, outs)]
 
     def run(self, args: Sequence[Any]) -> list[Any]:
         """Run on flat arguments (all of them, kept or not); returns flat results.
@@ -460,11 +464,19 @@ def settled_shardings(chosen: Sequence[Any] | None, meshes: Sequence[Mesh],
             for wanted, s, aval in zip(demanded, chosen, avals)]
 
 
-def like_an_input(sharding: Any, ins: Sequence[Any], ndim: int) -> Any:
-    """Return the sharding of an input that is equivalent for rank ``ndim``, else this one."""
-    for other in ins:
-        if len(other.spec) <= ndim and other.is_equivalent_to(sharding, ndim):
-            return other
+def in_usual_form(sharding: NamedSharding, ndim: int, where: Spread, ins: Sequence[Any]
+                  ) -> NamedSharding:
+    """Return the equivalent of ``sharding``, which XLA chose for a result, that users expect.
+
+    Where types decide, its spec has an entry for each axis; where all axes are Auto, it is the
+    sharding of an input if one is equivalent for rank ``ndim``.
+    """
+    if where.by_type:
+        return of_rank(sharding, ndim)
+    if not where.mesh.explicit_axes:
+        for other in ins:
+            if len(other.spec) <= ndim and other.is_equivalent_to(sharding, ndim):
+                return other
     return sharding
 
 

@@ -407,10 +407,7 @@ def write_equations(writer: Writer, eqns: Sequence[Eqn], outvars: Sequence, env:
                 operation.add_frontend(attributes)
         outs = out if prim.multiple_results else (out,)
         if Seen.placements:
-            module = writer.module
-            free = eqn.operation.effects or module.device_axes is not None
-            outs = [constrained_by_type(writer, name, aval, None if free else module.whole)
-                    for name, aval in zip(outs, out_avals)]
+            outs = constrained_results(writer, eqn, outs)
         env.update(zip(results, outs))
     writer.place = None  # what is returned has no place of its own
     returned = [name_of(a) if type(a) is Literal else env[a] for a in outvars]
@@ -447,6 +444,18 @@ def lower_primitive(writer: Writer, prim: Any, operands: Sequence[str],
     out = prim.lower(writer, *operands)
     writer.in_avals, writer.out_avals = around
     return out if prim.multiple_results else (out,)
+
+
+def constrained_results(writer: Writer, eqn: Eqn, names: Sequence[str]) -> list[str]:
+    """Write the constraints that the results ``names`` of ``eqn`` are sharded as their types say.
+
+    What a callback returns, and what is inside of ``shard_map``, need not be whole on each device.
+    """
+    module = writer.module
+    free = eqn.operation.effects or module.device_axes is not None
+    whole = None if free else module.whole
+    return [constrained_by_type(writer, x, aval, whole)
+            for x, aval in zip(names, writer.out_avals)]
 
 
 def constrained_by_type(writer: Writer, x: str, aval: Any, whole: Any) -> str:

@@ -26,6 +26,9 @@ FLAG = ShapedArray((), np.dtype(bool))
 def write_while(ctx: Any, starts: Sequence[str], avals: Sequence[ShapedArray],
                 test: Callable[..., str], step: Callable[..., Sequence[str]]) -> list[str]:
     """Write: while ``test(*state)``, state is ``step(*state)``, from ``starts`` of ``avals``."""
+    if not starts:  # XLA's loops have a state: here, what the condition said
+        write_while(ctx, [test()], [FLAG], lambda flag: flag, lambda _: [*step(), test()])
+        return []
     regions = [ctx.region(avals, lambda *state: [test(*state)], name="cond"),
                ctx.region(avals, step, name="body")]
     return ctx.emit_many(f'"stablehlo.while"({", ".join(starts)})', *starts, outs=avals,

@@ -70,6 +70,13 @@ class Trace:
         """Return the array ``x`` as a value of this interpreter."""
         return x
 
+    def constant(self, x: Any, put: Callable[[Any], Any]) -> Any:
+        """Return the number or NumPy array ``x`` as an array, which ``put`` makes.
+
+        Where a program is recorded it is a value of that.
+        """
+        return put(x) if self.parent is None else self.parent.constant(x, put)
+
     def full_raise(self, x: Any) -> Any:
         """Return ``x``, which is a value of this interpreter or the same for all of it."""
         return x

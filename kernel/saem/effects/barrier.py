@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from saem.compile.dispatch import put
+from saem.compile.dispatch import put, put_value
 from saem.core import tree
 from saem.core.avals import aval_of
 from saem.core.effects import Effect
@@ -25,7 +25,6 @@ from saem.core.primitive import NOT_LINEAR, Primitive, primitive
 from saem.core.trace import Tracer, bind
 from saem.ops import sharding_rules, sum_rules
 from saem.ops.linear import zeros_of
-from saem.transform.staging import put_value
 from saem.typing import Array, ArrayLike
 
 

@@ -565,17 +565,12 @@ def export_vjp(traced: Traced, where: Any, disabled: tuple[DisabledSafetyCheck, 
 
     spread = isinstance(where, Spread)
     ins, outs = (where.ins, where.outs) if spread else ((), ())
-    structs = [placed_struct(a, s) for a, s in zip(
-        exported.in_avals, ins or (None,) * count)]
-    structs += [placed_struct(cotangent_aval(a), s) for a, s in zip(
-        exported.out_avals, outs or (None,) * len(exported.out_avals))]
+    avals = [*exported.in_avals, *map(cotangent_aval, exported.out_avals)]
+    shardings = [*(ins or [None] * count), *(outs or [None] * len(exported.out_avals))]
+    structs = [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type, sharding=s)
+               for a, s in zip(avals, shardings)]
     like = {"out_shardings": tuple(ins)} if ins else {}
     return export_traced(jit(fun_vjp_jax, **like).trace(*structs), exported.platforms, disabled)
-
-
-def placed_struct(aval: ShapedArray, sharding: Any) -> ShapeDtypeStruct:
-    """Return the struct of a value of type ``aval`` that is on the devices of ``sharding``."""
-    return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=sharding)
 
 
 def cotangent_aval(aval: ShapedArray) -> ShapedArray:

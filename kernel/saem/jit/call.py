@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from saem.compile import lowering
+from saem.compile.dispatch import put_value
 from saem.core import axes, config
 from saem.core import jaxpr as jaxpr_module
 from saem.core.effects import in_order
@@ -22,7 +23,6 @@ from saem.core.primitive import Primitive, primitive
 from saem.core.trace import bind, state
 from saem.transform.linearize import PartialTrace, partial_eval_jaxpr
 from saem.transform.nested import HigherOrder, Nested
-from saem.transform.staging import put_value
 from saem.transform.vmap import stacked_program
 
 _NUMBERS = (bool, int, float, complex)

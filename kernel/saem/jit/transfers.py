@@ -17,7 +17,7 @@ import numpy as np
 from saem import _jaxlib
 from saem.compile import arrays
 from saem.compile.device_assignment import held_as
-from saem.compile.dispatch import with_layout
+from saem.compile.dispatch import put_value, with_layout
 from saem.compile.lowering import whole
 from saem.core import effects, errors, tree
 from saem.core.avals import aval_of, is_array_like
@@ -34,7 +34,7 @@ from saem.placement.meshes import Mesh, mesh_context
 from saem.placement.shardings import NamedSharding, PartitionSpec, resolve
 from saem.placement.spread import check_rank
 from saem.placement.transfer_guards import explicit
-from saem.transform.staging import put_value, staged_in
+from saem.transform.staging import staged_in
 
 _NUMBERS = (np.generic, np.ndarray, bool, int, float, complex)
 

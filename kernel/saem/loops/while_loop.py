@@ -301,8 +301,9 @@ def bind_while(cond_fun: Callable, body_fun: Callable, owner: Callable, init_val
                 raise NotImplementedError(
                     f"the condition of `{name}` closes over a value of type {aval_of(x)}, which "
                     "its body closes over, too. Carry what the condition reads in arrays.")
+    acts = test_program.effects or program.effects  # which may be what the condition looks at
     outs = bind(While(test_program, program, len(test_consts), len(consts)), *test_consts,
-                *consts, *start) if start or not any(fixed) else []
+                *consts, *start) if start or acts or not any(fixed) else []
     return body.out_tree.unflatten(merge(fixed, pick(leaves, fixed), outs))
 
 

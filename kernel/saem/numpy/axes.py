@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from saem import _jaxlib
+from saem.compile.dispatch import put_value
 from saem.core import errors
 from saem.core.conversions import refuse
 from saem.core.dimensions import as_size
@@ -22,7 +23,6 @@ from saem.core.trace import Tracer, concrete_or_none
 from saem.numpy.promote import as_value, check_arraylike
 from saem.ops.linear import broadcast_in_dim
 from saem.ops.shape import canonical_axis
-from saem.transform.staging import put_value
 
 Axis = int | tuple[int, ...] | None
 

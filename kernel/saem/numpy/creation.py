@@ -19,7 +19,7 @@ import numpy as np
 
 from saem import _jaxlib
 from saem.compile.arrays import of_dlpack, only_device
-from saem.compile.dispatch import put_made
+from saem.compile.dispatch import put_made, put_value
 from saem.core import config, dtypes, errors, finite, promotion, tree
 from saem.core.avals import (
     Seen,
@@ -53,7 +53,6 @@ from saem.ops.linear import literal, varying_as
 from saem.ops.reshard import reshard_to
 from saem.placement.meshes import mesh_context
 from saem.placement.shardings import check_requested, named_sharding
-from saem.transform.staging import put_value
 from saem.typing import Array, ArrayLike, DTypeLike
 
 # Up to so many elements, an array of known numbers is cheaper to send than to compute.

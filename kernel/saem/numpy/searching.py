@@ -31,6 +31,7 @@ from saem.ops import shape as shaping
 from saem.ops.convert import convert_element_type
 from saem.ops.cumulative import cumsum
 from saem.ops.linear import broadcast_in_dim, reduce_sum
+from saem.ops.slicing import slice_in_dim
 from saem.typing import Array, ArrayLike
 
 _where = library_function(choose_where)
@@ -104,13 +105,15 @@ def _nonzero(a: Any, fills: tuple[Any, ...], size: int) -> tuple[Any, ...]:
     shape, count = aval_of(a).shape, aval_of(a).size
     index = dtypes.default_dtype(int)
     mask = shaping.reshape(truth(a), (count,))
-    # Each writes its place where the number of those before it says; zeros write outside.
+    # Each writes its place where the number of those before it says.  Zeros, and what does not
+    # fit, write to one more, which no check takes for an error.
     so_far = cumsum(convert_element_type(mask, index), 0)
     end = broadcast_in_dim(scalar(size, index), (count,), ())
-    at = if_else(mask, ops.sub(so_far, scalar(1, index)), end)
-    places = broadcast_in_dim(scalar(0, index), (size,), ())
+    at = numbers.min(if_else(mask, ops.sub(so_far, scalar(1, index)), end), end)
+    places = broadcast_in_dim(scalar(0, index), (size + 1,), ())
     places = scatter_update(places, at, shaping.iota(index, count), "set", mode="drop",
                             wrap_negative_indices=False)
+    places = slice_in_dim(places, 0, size)
     found = reduce_sum(convert_element_type(mask, index), (0,))
     real = compare.lt(shaping.iota(index, size), found)
     out = []

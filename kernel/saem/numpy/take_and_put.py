@@ -288,6 +288,11 @@ def _put(a: Any, ind: Any, v: Any, mode: str | None) -> Any:
     if mode == "wrap":
         places = holding(places, flat.shape[0])
         places = remainder(places, scalar(flat.shape[0], places.dtype))
+    elif mode != "drop":
+        places = holding(places, flat.shape[0])
+        last, wraps = flat.shape[0] - 1, mode is None and not dtypes.is_unsigned(places.dtype)
+        places = select.clamp(scalar(-last - 1 if wraps else 0, places.dtype), places,
+                              scalar(last, places.dtype))
     out = scatter_update(flat, places, values, "set", mode="drop" if mode == "drop" else "clip",
                          wrap_negative_indices=mode is None)
     return shape.reshape(out, a.shape)

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from saem.compile.dispatch import put_value
 from saem.core import dtypes, errors
 from saem.core.avals import represented_aval
 from saem.core.dimensions import as_size, inconclusive, is_nonnegative, is_static
@@ -29,7 +30,6 @@ from saem.numpy.searching import nonzero
 from saem.ops import numbers, shape
 from saem.ops.arithmetic import add
 from saem.ops.compare import ge, lt
-from saem.transform.staging import put_value
 from saem.typing import Array, ArrayLike
 
 

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from saem.compile.dispatch import put
+from saem.compile.dispatch import put_value
 from saem.core import config, dtypes, errors
 from saem.core.avals import Seen, ShapedArray, aval_of, kept
 from saem.core.axes import batch_entry, batching
@@ -349,12 +349,13 @@ def dim_after_reduce(axes: Sequence[int], dim: int) -> int:
 
 
 def unchanged(x: Any) -> Any:
-    """Return ``x``, which an operation leaves as it is: an array, also of a NumPy array.
+    """Return ``x``, which an operation leaves as it is: an array, also of a number.
 
-    While a program is recorded NumPy values stay, since they become its literals and constants.
+    While a program is recorded NumPy arrays stay, since they become its constants.
     """
-    if isinstance(x, (np.ndarray, np.generic, float, complex, int)) and state.trace is eval_trace:
-        return put(x)
+    if isinstance(x, (np.generic, float, complex, int)) or (
+            type(x) is np.ndarray and state.trace is eval_trace):
+        return put_value(x)
     return x
 
 

@@ -680,8 +680,10 @@ def full_of(shape: Sequence[int], fill_value: ArrayLike, dtype: Any, sharding: A
     explicit = named_sharding(sharding, len(shape))
     if dtypes.is_extended(dtype) and not dtypes.is_extended(aval.dtype):
         out = dtype.filled(shape, fill_value)  # a key whose words are all that number
-    else:
+    elif shape or explicit is not None or not config.staging.value:
         out = bind(BroadcastInDim(shape, (), explicit), fill_value)
+    else:
+        out = unchanged(fill_value)
     if explicit is not None or sharding is None or type(out) is not _jaxlib.ArrayImpl:
         return out
     where = on_devices(sharding)

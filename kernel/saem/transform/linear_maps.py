@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from saem._jaxlib import ArrayImpl
+from saem.compile.dispatch import put_value
 from saem.core import dtypes, tree
 from saem.core import refs as core_refs
 from saem.core.avals import ShapedArray, aval_of
@@ -27,7 +28,7 @@ from saem.core.sharded import same_sharding
 from saem.core.trace import Tracer
 from saem.ops.linear import zeros_of
 from saem.transform.linearize import Linearized
-from saem.transform.staging import dead_code_free, put_value
+from saem.transform.staging import dead_code_free
 
 _NUMBERS = (np.generic, np.ndarray, bool, int, float, complex)
 

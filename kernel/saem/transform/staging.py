@@ -20,7 +20,6 @@ import numpy as np
 
 from saem._jaxlib import ArrayImpl
 from saem.compile import lowering
-from saem.compile.dispatch import put
 from saem.core import axes, config, errors, source
 from saem.core.avals import Kept, Seen, ShapedArray, aval_functions, aval_of
 from saem.core.events import FunctionRef, TraceBegin, TraceEnd, bus
@@ -206,6 +205,10 @@ class StagingTrace(Recorder):
         """Return a tracer of ``x``: a number, or an array that is a constant of the program."""
         return StagingTracer(self, self.atom(x))
 
+    def constant(self, x: Any, put: Callable[[Any], Any]) -> StagingTracer:
+        """Return a tracer of ``x``: a number is a literal where it is used, an array a constant."""
+        return self.written(put(x) if np.shape(x) else x)
+
     def process(self, prim: Primitive, args: tuple) -> Any:
         if not self.live:
             raise errors.finished_trace(prim.name)
@@ -241,18 +244,6 @@ def staged_in() -> StagingTrace | None:
     while trace is not None and type(trace) is not StagingTrace:
         trace = trace.parent
     return trace
-
-
-def put_value(x: Any, put: Callable[[Any], Any] = put) -> Any:
-    """Return ``x``, a number or NumPy array, as an array, which ``put`` makes.
-
-    While a program is staged it is a value of that: a number is written as a literal where it is
-    used, an array is a constant.
-    """
-    trace = staged_in()
-    if trace is None:
-        return put(x)
-    return trace.written(put(x) if np.shape(x) else x)
 
 
 def trace_flat(fun: Callable[..., Sequence[Any]], in_avals: Sequence[ShapedArray], *,
