@@ -702,6 +702,43 @@ TRANSFORMED = {
 }
 
 
+def test_computing_again_starts_from_what_a_reference_held_then():
+    """JAX 0.10.2 loses the derivative of the first, and refuses the others."""
+    def changed(x, y):
+        r = jax.new_ref(x)
+        jax.checkpoint(lambda: r.__setitem__(..., jnp.sin(r[...])))()
+        return (r[...] * y).sum()
+
+    def overwritten(x, y):
+        r = jax.new_ref(x)
+        r[...] = jax.checkpoint(lambda y: jnp.sin(r[...]) * y)(y)
+        return r[...].sum()
+
+    def passed(x, y):
+        r = jax.new_ref(x)
+
+        @jax.checkpoint
+        def change(r, y):
+            r[...] = jnp.sin(r[...])
+            r[...] *= y
+
+        jax.checkpoint(lambda r, y: change(r, y))(r, y)
+        return r[...].sum()
+
+    def in_a_loop(x, y):
+        r = jax.new_ref(x)
+        step = jax.checkpoint(lambda y: r.__setitem__(..., jnp.sin(r[...]) * y))
+        lax.scan(lambda c, _: (step(y), (c, None))[1], 0, length=1)
+        return r[...].sum()
+
+    x, y = jnp.asarray(X[0]), jnp.float32(2)
+    for f in (changed, overwritten, passed, in_a_loop):
+        for grad in (jax.grad(f, (0, 1)), jax.jit(jax.grad(f, (0, 1)))):
+            by_x, by_y = grad(x, y)
+            np.testing.assert_allclose(by_x, np.cos(X[0]) * 2, rtol=1e-6)
+            np.testing.assert_allclose(by_y, np.sin(X[0]).sum(), rtol=1e-6)
+
+
 @pytest.mark.parametrize("name", TRANSFORMED)
 def test_with_a_reference_as_with_an_array(name):
     transform = TRANSFORMED[name]

@@ -18,6 +18,7 @@ from typing import Any
 
 from saem.compile import lowering
 from saem.core import axes, config, dtypes, errors, tree
+from saem.core import refs as core_refs
 from saem.core.arguments import as_tuple, check_callable, check_outputs, name_of, wraps
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.frames import boundary
@@ -102,8 +103,14 @@ class Remat(ProgramCall):
             ctx, self.jaxpr, [next(behind) if g else x for x, g in zip(xs, guarded)], "checkpoint")
 
     def partial_eval(self, trace: PartialTrace, args: Sequence[Any]) -> list[Any]:
-        """Compute what is known now; record the rest, which computes the known part again."""
+        """Compute what is known now; record the rest, which computes the known part again.
+
+        Where a reference has a derivative, it starts from what references hold now, since that may
+        change until then.  Others are read and written again, as in JAX.
+        """
         unknown = tuple(not trace.is_known(x) for x in args)
+        if any(is_ref(aval_of(x)) for x in pick(args, unknown)):
+            return core_refs.chapter.through_refs(self, args)
         policy = self.policy
         split = self.jaxpr.derived(("remat", unknown, policy),
                                    lambda: Split(self.jaxpr, unknown, policy))
