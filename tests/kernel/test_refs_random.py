@@ -40,13 +40,13 @@ class Statement(NamedTuple):
 
 
 def drawn(rng, depth=0):
-    """Return a random program of up to three statements, nested up to two deep."""
-    kinds = [*PLAIN, "read", "swap", *(NESTED if depth < 2 else ())]
+    """Return a random program of two or three statements, nested up to two deep."""
+    kinds = [*PLAIN, "fill", "read", "swap", *((*NESTED, "checkpoint") * (2 - depth))]
     return tuple(
         Statement(kind, int(rng.integers(2)), int(rng.integers(-3, 3)),
                   float(np.round(rng.normal(), 2)), int(rng.integers(4)),
                   (drawn(rng, depth + 1), drawn(rng, depth + 1)) if kind in NESTED else ())
-        for kind in rng.choice(kinds, rng.integers(1, 4)))
+        for kind in rng.choice(kinds, rng.integers(2, 4)))
 
 
 def with_references(program, refs, x, step):
@@ -149,7 +149,7 @@ def scalar(results):
 
 
 @pytest.mark.parametrize("name", TRANSFORMS)
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(6))
 def test_references_compute_as_arrays(seed, name):
     rng = np.random.default_rng([seed, list(TRANSFORMS).index(name)])
     program = drawn(rng)
