@@ -610,3 +610,32 @@ def made_like():
 
 def test_what_is_made_like_a_varying_value_varies(jax_oracle):
     assert made_like() == jax_oracle.run(source_of(made_like)).value
+
+
+def test_tangents_and_cotangents_vary_as_their_values_do():
+    """Else what a partial exchange makes of them would pass for the same on all devices.
+
+    JAX 0.10.2 refuses all of these but the Jacobian.
+    """
+    mesh = jax.make_mesh((2, 2), ("x", "y"), axis_types=(jax.sharding.AxisType.Auto,) * 2)
+    values = jnp.arange(8.).reshape(2, 4)
+
+    def send(x):  # the first device along y receives zeros
+        return lax.ppermute(x, "y", [(0, 1)])
+
+    ones = jnp.ones((1, 2))
+    derivatives = {
+        "jvp": (lambda x: jax.jvp(send, (x,), (ones,))[1], [0, 0, 1, 1]),
+        "vjp": (lambda x: jax.vjp(send, x)[1](ones)[0], [1, 1, 0, 0]),
+        "jacfwd": (lambda x: jax.jacfwd(send)(x).sum((2, 3)), [0, 0, 1, 1]),
+        "jacrev": (lambda x: jax.jacrev(send)(x).sum((2, 3)), [1, 1, 0, 0]),
+        "scattered": (lambda x: jnp.repeat(jax.jvp(lambda x: lax.psum_scatter(
+            x, "y", scatter_dimension=1, tiled=True), (x,), (jnp.array([[1., 5.]]),))[1], 2, 1),
+            [2, 2, 10, 10]),
+    }
+    for name, (f, wanted) in derivatives.items():
+        for run in (lambda f: f, jax.jit):
+            got = run(jax.shard_map(f, mesh=mesh, in_specs=P("x", "y"), out_specs=P("x", "y")))
+            np.testing.assert_array_equal(got(values), [wanted, wanted], err_msg=name)
+        with pytest.raises(ValueError, match="can't be statically inferred"):
+            jax.shard_map(f, mesh=mesh, in_specs=P("x", "y"), out_specs=P("x"))(values)

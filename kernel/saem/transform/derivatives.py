@@ -23,7 +23,7 @@ from saem.core.frames import boundary
 from saem.core.hi_types import is_high
 from saem.core.refs import is_ref
 from saem.ops.convert import convert
-from saem.ops.linear import zeros_of
+from saem.ops.linear import varying_as, zeros_of
 from saem.transform.jvp import instantiate, jvp_flat
 from saem.transform.known_paths import gradient_flat
 from saem.transform.linear_maps import as_array, linear_function, pullback, tangent_type
@@ -108,7 +108,9 @@ def jvp(fun: Callable, primals: Sequence[Any], tangents: Sequence[Any], has_aux:
 
 
 def _as_tangent(aval: ShapedArray, tangent: Any) -> Any:
-    """Return the tangent of a primal of type ``aval``, as weak as it; None for an integer's.
+    """Return the tangent of a primal of type ``aval``, which varies and is weak as that is.
+
+    It is None for an integer's.
 
     Raises: TypeError for another dtype; ValueError for another shape.
     """
@@ -128,7 +130,7 @@ def _as_tangent(aval: ShapedArray, tangent: Any) -> Any:
     if is_ref(aval):
         return tangent
     as_weak = aval_of(tangent).weak_type == aval.weak_type
-    return tangent if as_weak else convert(tangent, aval.dtype, aval.weak_type)
+    return varying_as(tangent if as_weak else convert(tangent, aval.dtype, aval.weak_type), aval)
 
 
 @boundary

@@ -26,7 +26,7 @@ from saem.core.record import Record
 from saem.core.refs import is_ref
 from saem.core.sharded import same_sharding
 from saem.core.trace import Tracer
-from saem.ops.linear import zeros_of
+from saem.ops.linear import varying_as, zeros_of
 from saem.transform.linearize import Linearized
 from saem.transform.staging import dead_code_free
 
@@ -202,7 +202,8 @@ class VJP:
         rest = iter(self.opaque_residuals)
         consts = [next(rest) if i is None else self.args_res[i] for i in self._plan]
         pulled = self.fun.with_residuals(consts).backward(
-            [None if is_float0(ct) else ct for ct in cts])
+            [None if is_float0(ct) else varying_as(ct, aval)
+             for aval, ct in zip(self.fun.linear.out_avals, cts)])
         return self.in_tree.unflatten(
             [as_array(zeros_of(aval.to_ct_aval()) if ct is None else ct)
              for aval, ct in zip(self.fun.linear.in_avals, pulled)])
