@@ -58,7 +58,7 @@ def platform_dependent(*args: Any, default: Callable | None = None,
     """Return what the function for this platform (``cpu=f, gpu=g``) makes of ``args``.
 
     On platforms that are not named it is ``default``.
-    Raises: NotImplementedError where nothing fits.
+    Raises: NotImplementedError where nothing fits, TypeError for what is no function.
 
     >>> lax.platform_dependent(jnp.array([1.]), cpu=lambda x: x + 1, default=lambda x: x)
     Array([2.], dtype=float32)
@@ -72,6 +72,12 @@ def platform_dependent(*args: Any, default: Callable | None = None,
         raise errors.explained(
             NotImplementedError, "platform.C2", "platform_dependent needs a function.",
             advice="Pass default= or one named after a platform.")
+    for name, branch in zip([*per_platform, "default"], branches):
+        if not callable(branch):
+            raise errors.explained(
+                errors.ArgumentTypeError, "platform.C3",
+                f"lax.platform_dependent: the '{name}' branch must be a callable.",
+                advice=f"Pass a function of the operands, such as {name}=lambda x: x.")
     named = tuple(platforms)
     return choose("platform_dependent", bind(PlatformIndex(named)), branches, args,
                   [*per_platform, *(["default"] if default else [])], range(len(branches)), named)
