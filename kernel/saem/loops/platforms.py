@@ -58,7 +58,7 @@ def platform_dependent(*args: Any, default: Callable | None = None,
     """Return what the function for this platform (``cpu=f, gpu=g``) makes of ``args``.
 
     On platforms that are not named it is ``default``.
-    Raises: NotImplementedError where nothing fits, TypeError for what is no function.
+    Raises: NotImplementedError where nothing fits, TypeError for a branch that cannot be called.
 
     >>> lax.platform_dependent(jnp.array([1.]), cpu=lambda x: x + 1, default=lambda x: x)
     Array([2.], dtype=float32)
