@@ -137,6 +137,21 @@ def test_a_number_that_an_operation_gives_is_an_array_of_the_program(make):
     jax.eval_shape(jax.grad(lambda x: x * use()[0]), 1.)
 
 
+class Array(np.ndarray):
+    """What some libraries make of NumPy's arrays."""
+
+
+@pytest.mark.parametrize("of", [lambda x: x, lambda x: x.view(Array), lambda x: x[0, 0]])
+@pytest.mark.parametrize("same", [
+    lambda x: lax.reshape(x, np.shape(x)), lambda x: lax.convert_element_type(x, np.float32),
+    lambda x: lax.broadcast(x, ()), lambda x: lax.squeeze(x, ()), lambda x: lax.rev(x, ()),
+    lambda x: lax.broadcast_in_dim(x, np.shape(x), range(np.ndim(x)))])
+def test_what_an_operation_leaves_as_it_is_is_an_array(same, of):
+    x = of(np.ones((2, 3), np.float32))
+    assert type(same(x)) is type(jnp.ones(1))
+    assert isinstance(jax.jit(lambda: same(x))(), jax.Array)
+
+
 def test_make_jaxpr_options():
     f = lambda x, n, flag=0.0: {"y": lax.integer_pow(x, n), "flag": flag}
     closed, shapes = jax.make_jaxpr(f, static_argnums=1, return_shape=True)(X, 3, flag=2.0)

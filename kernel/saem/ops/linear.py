@@ -354,7 +354,7 @@ def unchanged(x: Any) -> Any:
     While a program is recorded NumPy arrays stay, since they become its constants.
     """
     if isinstance(x, (np.generic, float, complex, int)) or (
-            type(x) is np.ndarray and state.trace is eval_trace):
+            isinstance(x, np.ndarray) and state.trace is eval_trace):
         return put_value(x)
     return x
 
