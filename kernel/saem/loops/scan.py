@@ -41,7 +41,7 @@ from saem.core.jaxpr import (
 )
 from saem.core.primitive import UndefinedPrimal, primitive
 from saem.core.sharded import entries_of, sharding_of
-from saem.core.trace import beneath, bind
+from saem.core.trace import beneath, bind, concrete_or_error
 from saem.loops.carry import (
     Spoken,
     check_callable,
@@ -424,12 +424,13 @@ def _carry_tree(name: str, body: Any) -> Any:
 def _unroll(name: str, unroll: Any, length: int) -> int:
     if isinstance(unroll, bool):
         return max(length, 1) if unroll else 1
-    if operator.index(unroll) < 0:
+    unroll = concrete_or_error(operator.index, unroll, f"It is the argument `unroll` of {name}.")
+    if unroll < 0:
         raise errors.explained(
             errors.ArgumentError, f"{name}.C5",
             f"`unroll` must be a `bool` or a non-negative `int`, got {unroll!r}.",
             advice="1 is a plain loop, True writes out every step.")
-    return int(unroll)
+    return unroll
 
 
 def _length(name: str, xs: Any, length: Any) -> int:

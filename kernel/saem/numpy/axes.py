@@ -19,7 +19,7 @@ from saem.compile.dispatch import put_value
 from saem.core import errors
 from saem.core.conversions import refuse
 from saem.core.dimensions import as_size
-from saem.core.trace import Tracer, concrete_or_none
+from saem.core.trace import Tracer, concrete_or_none, is_concrete
 from saem.numpy.promote import as_value, check_arraylike
 from saem.ops.linear import broadcast_in_dim
 from saem.ops.shape import canonical_axis
@@ -76,14 +76,13 @@ def known_number(value: Any, what: str) -> int:
 
     Raises: ConcretizationTypeError if it is not known while the function is traced.
     """
-    found = concrete_or_none(value)
-    if found is None:
+    if not is_concrete(value):
         raise refuse(
             value, errors.ConcretizationTypeError, f"tracer.{what}",
             f"Abstract tracer value encountered where concrete value is expected: {{}}. The "
             f"argument `{what}` decides the shape of the result.",
             "Mark the argument of the jitted function static: jax.jit(f, static_argnames=...).")
-    return as_size(found)
+    return as_size(concrete_or_none(value))
 
 
 def as_tuple(axis: Any) -> tuple[Any, ...]:

@@ -20,12 +20,12 @@ import numpy as np
 
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
-from saem.core.dimensions import Dim, as_size, smaller
+from saem.core.dimensions import Dim, smaller
 from saem.core.trace import bind
 from saem.jit.library import library_function
 from saem.jit.transfers import device_put
 from saem.numpy.arithmetic import divide
-from saem.numpy.axes import array_argument
+from saem.numpy.axes import array_argument, known_number
 from saem.numpy.manipulation import moveaxis
 from saem.numpy.rearranging import roll
 from saem.ops.arithmetic import div, mul
@@ -346,7 +346,7 @@ def _count(name: str, n: Any) -> Any:
             errors.ArgumentError, f"{name}.n",
             f"The n argument of jax.numpy.fft.{name} only takes an int. Got n = {list(n)}.",
             advice="n is the number of samples.")
-    return as_size(n)
+    return known_number(n, "n")
 
 
 def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None,

@@ -11,7 +11,6 @@ Source: the NumPy reference of bincount and histogram.
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,11 +18,11 @@ import numpy as np
 
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
-from saem.core.dimensions import as_size, unwrapped
+from saem.core.dimensions import unwrapped
 from saem.core.trace import concrete_or_none
 from saem.jit.library import library_function
 from saem.numpy.arithmetic import divide
-from saem.numpy.axes import array_argument
+from saem.numpy.axes import array_argument, known_number
 from saem.numpy.calculus import diff
 from saem.numpy.indexing import getitem, scatter_update
 from saem.numpy.manipulation import ravel
@@ -69,7 +68,7 @@ def bincount(x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0,
     if x.ndim != 1:
         raise errors.explained(errors.ArgumentError, "bincount.C2",
                                "only 1-dimensional input supported.", advice="Ravel it.")
-    least = max(operator.index(minlength), 0)
+    least = max(known_number(minlength, "minlength"), 0)
     if length is None:
         known = concrete_or_none(x)
         if known is None:
@@ -79,7 +78,7 @@ def bincount(x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0,
         values = np.asarray(known).astype(int)
         length = max(least, int(values.max(initial=-1)) + 1)
     else:
-        length = as_size(length)
+        length = known_number(length, "length")
     return _bincount(x, weights, length=length)
 
 
@@ -128,7 +127,7 @@ def histogram_bin_edges(a: ArrayLike, bins: ArrayLike = 10,
     (a,) = promote_dtypes_inexact(a)
     if aval_of(bins).ndim == 1:
         return convert_value(bins, a.dtype, False)
-    count = operator.index(bins) if count is None else count
+    count = known_number(bins, "bins") if count is None else count
     if range is not None and not _is_pair(range):
         raise errors.explained(
             errors.ArgumentError, "histogram.range",

@@ -21,7 +21,7 @@ from saem.core.dimensions import as_size
 from saem.core.trace import Tracer
 from saem.jit.library import library_function
 from saem.numpy import arithmetic
-from saem.numpy.axes import as_array, numbers_may_be_arrays
+from saem.numpy.axes import as_array, known_number, numbers_may_be_arrays
 from saem.numpy.creation import (
     FLOAT,
     arange,
@@ -330,7 +330,7 @@ def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None,
            [[0, 1],
             [0, 1]]], dtype=int32)
     """
-    sizes = canonical_shape(tuple(dimensions))
+    sizes = canonical_shape(tuple([known_number(n, "dimensions") for n in dimensions]))
     dtype = dtypes.default_dtype(int) if dtype is None else check_dtype("indices", dtype)
     return _indices(sizes=sizes, dtype=dtype, sparse=bool(sparse))
 

@@ -19,7 +19,7 @@ import numpy as np
 from saem.core import dtypes, errors, tree
 from saem.core.avals import aval_of
 from saem.core.dimensions import as_size, is_nonnegative, is_size
-from saem.core.trace import Tracer
+from saem.core.trace import Tracer, concrete_or_error
 from saem.jit.library import library_function
 from saem.numpy import reductions
 from saem.numpy.axes import array_argument, as_array
@@ -122,7 +122,9 @@ def pairs(name: str, given: Any, ndim: int) -> Widths:
     """
     if type(given) is int:
         return ((given, given),) * ndim
-    table = _table(name, np.asarray(given), ndim)
+    known = tree.map_(lambda n: concrete_or_error(
+        None, n, f"It stands in the argument `{name}` of `jnp.pad`."), given)
+    table = _table(name, np.asarray(known), ndim)
     if table.dtype == object and all(map(is_size, table.flat)):  # symbolic ones among them
         return tuple([(as_size(a), as_size(b)) for a, b in table])
     if not np.issubdtype(table.dtype, np.integer):

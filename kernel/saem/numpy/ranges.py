@@ -16,7 +16,6 @@ import numpy as np
 
 from saem.core import dtypes, errors, promotion
 from saem.core.avals import aval_of
-from saem.core.dimensions import as_size
 from saem.jit.library import library_function
 from saem.numpy import arithmetic, transcendental
 from saem.numpy.axes import known_number, numbers_may_be_arrays
@@ -47,7 +46,7 @@ def _types(name: str, dtype: Any, *values: Any) -> tuple[Any, Any]:
 
 
 def _checked_count(num: Any) -> int:
-    num = as_size(num)
+    num = known_number(num, "num")
     if num < 0:
         raise ValueError(f"Number of samples, {num}, must be non-negative.")
     return num

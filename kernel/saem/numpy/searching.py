@@ -17,9 +17,10 @@ from saem.compile.device_assignment import placement
 from saem.compile.dispatch import put_results
 from saem.core import config, dtypes, errors
 from saem.core.avals import aval_of
-from saem.core.dimensions import as_size, larger
+from saem.core.dimensions import larger
 from saem.core.trace import Tracer, concrete_or_none
 from saem.jit.library import library_function
+from saem.numpy.axes import known_number
 from saem.numpy.creation import filled
 from saem.numpy.indexing import scatter_update
 from saem.numpy.logic import truth
@@ -89,7 +90,7 @@ def nonzero(a: ArrayLike, *, size: int | None = None,
         known = a if known is None else known
         places = [i.astype(dtypes.default_dtype(int)) for i in np.nonzero(np.asarray(known))]
         return tuple(put_results(places, *placement([known])))
-    size = as_size(size)
+    size = known_number(size, "size")
     fill = 0 if fill_value is None else as_value(fill_value)
     if isinstance(fill, list) or (not isinstance(fill, tuple) and np.ndim(fill)):
         raise ValueError("fill_value must be a scalar or a tuple of length "

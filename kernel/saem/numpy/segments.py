@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
-from saem.core.dimensions import as_size, is_nonnegative
+from saem.core.dimensions import is_nonnegative
 from saem.core.trace import Tracer, is_concrete
-from saem.numpy.axes import array_argument
+from saem.numpy.axes import array_argument, known_number
 from saem.numpy.manipulation import broadcast_to
 from saem.numpy.reductions import max as _max
 from saem.ops import reduce
@@ -38,7 +38,7 @@ def _count(name: str, segment_ids: Any, num_segments: Any) -> int:
                 advice="Give the number of segments: inside jit the shape of the result "
                 "cannot depend on the ids.")
         num_segments = int(_max(segment_ids)) + 1
-    count = as_size(num_segments)
+    count = known_number(num_segments, "num_segments")
     if is_nonnegative(count) is False:
         raise errors.explained(errors.ArgumentError, "segment.C1",
                                "num_segments must be non-negative.",

@@ -19,10 +19,9 @@ import numpy as np
 
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
-from saem.core.dimensions import as_size
 from saem.core.trace import concrete_or_none
 from saem.jit.library import library_function
-from saem.numpy.axes import array_argument
+from saem.numpy.axes import array_argument, known_number
 from saem.numpy.creation import full
 from saem.numpy.indexing import getitem, scatter_update
 from saem.numpy.joining import concatenate
@@ -64,7 +63,7 @@ class UniqueInverseResult(NamedTuple):
 
 def _asked(size: Any) -> Any:
     """Return the ``size`` that the caller gave as a number; None if none was given."""
-    return None if size is None else as_size(size)
+    return None if size is None else known_number(size, "size")
 
 
 def _known_size(name: str, x: Any, marks: Any) -> int:

@@ -10,7 +10,6 @@ Source: the NumPy reference of the functions of these names.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -19,9 +18,9 @@ import numpy as np
 from saem.compile.dispatch import put_value
 from saem.core import dtypes, errors
 from saem.core.avals import represented_aval
-from saem.core.dimensions import as_size, inconclusive, is_nonnegative, is_static
+from saem.core.dimensions import inconclusive, is_nonnegative, is_static
 from saem.jit.library import library_function
-from saem.numpy.axes import array_argument
+from saem.numpy.axes import array_argument, known_number
 from saem.numpy.creation import ones
 from saem.numpy.indexing import getitem, scatter_update
 from saem.numpy.manipulation import ravel
@@ -38,7 +37,7 @@ def _count(name: str, what: str, n: Any) -> int:
 
     Raises: TypeError if it is no integer; ValueError if it is negative.
     """
-    n = as_size(n)
+    n = known_number(n, what)
     if is_nonnegative(n) is False:
         raise errors.explained(errors.ArgumentError, f"{name}.{what}",
                                f"{what} argument to {name} must be nonnegative, got {n}",
@@ -87,7 +86,7 @@ def _matrix_size(name: str, n: Any) -> int:
 
     Raises: TypeError if it is no integer or negative.
     """
-    n = as_size(n)
+    n = known_number(n, "n")
     if is_nonnegative(n) is False:
         raise errors.explained(errors.ArgumentTypeError, f"{name}.C1",
                                f"{name}: sizes must be nonnegative, got {n}.",
@@ -130,8 +129,8 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
     n = _matrix_size("tril_indices", n)
     m = n if m is None else _matrix_size("tril_indices", m)
     if not is_static((n, m)):
-        return _open_places("tril_indices", n, m, operator.index(k), True)
-    return _places(np.tri(n, m, operator.index(k), bool))
+        return _open_places("tril_indices", n, m, known_number(k, "k"), True)
+    return _places(np.tri(n, m, known_number(k, "k"), bool))
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
@@ -145,8 +144,8 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
     n = _matrix_size("triu_indices", n)
     m = n if m is None else _matrix_size("triu_indices", m)
     if not is_static((n, m)):
-        return _open_places("triu_indices", n, m, operator.index(k) - 1, False)
-    return _places(~np.tri(n, m, operator.index(k) - 1, bool))
+        return _open_places("triu_indices", n, m, known_number(k, "k") - 1, False)
+    return _places(~np.tri(n, m, known_number(k, "k") - 1, bool))
 
 
 def _matrix_shape(name: str, arr: Any) -> tuple[int, int]:

@@ -27,7 +27,7 @@ from saem.core.avals import ShapedArray, aval_of
 from saem.core.jaxpr import ClosedJaxpr
 from saem.core.primitive import NOT_LINEAR, Primitive, absent, primitive
 from saem.core.sharded import plain
-from saem.core.trace import bind
+from saem.core.trace import bind, concrete_or_error
 from saem.derivatives.stop_gradient import stop_gradient
 from saem.jit.call import JitCall
 from saem.ops import sharding_rules
@@ -367,7 +367,8 @@ def ball(key: ArrayLike, d: int, p: float = 2, shape: Shape = (), dtype: DTypeLi
     """
     if out_sharding is not None:
         return placed(ball, out_sharding, key, d, p, shape, dtype)
-    dtype, shape, d = float_dtype("ball", dtype), as_shape(shape), operator.index(d)
+    dtype, shape = float_dtype("ball", dtype), as_shape(shape)
+    d = concrete_or_error(operator.index, d, "It is the argument `d` of `ball`.")
     joined_shape("ball", (*shape, d), p)
     used(key)
     return _ball(key, d, shape, dtype, p)
