@@ -81,12 +81,12 @@ def diag_indices_from(arr: ArrayLike) -> tuple[Any, ...]:
     return diag_indices(sizes[0], ndim=len(sizes))
 
 
-def _matrix_size(name: str, n: Any) -> int:
-    """Return ``n`` as an int.
+def _matrix_size(name: str, what: str, n: Any) -> int:
+    """Return ``n``, the argument ``what`` of ``name``, as an int.
 
     Raises: TypeError if it is no integer or negative.
     """
-    n = known_number(n, "n")
+    n = known_number(n, what)
     if is_nonnegative(n) is False:
         raise errors.explained(errors.ArgumentTypeError, f"{name}.C1",
                                f"{name}: sizes must be nonnegative, got {n}.",
@@ -126,8 +126,8 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
     >>> jnp.tril_indices(2)
     (Array([0, 1, 1], dtype=int32), Array([0, 0, 1], dtype=int32))
     """
-    n = _matrix_size("tril_indices", n)
-    m = n if m is None else _matrix_size("tril_indices", m)
+    n = _matrix_size("tril_indices", "n", n)
+    m = n if m is None else _matrix_size("tril_indices", "m", m)
     if not is_static((n, m)):
         return _open_places("tril_indices", n, m, known_number(k, "k"), True)
     return _places(np.tri(n, m, known_number(k, "k"), bool))
@@ -141,8 +141,8 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
     >>> jnp.triu_indices(2)
     (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
     """
-    n = _matrix_size("triu_indices", n)
-    m = n if m is None else _matrix_size("triu_indices", m)
+    n = _matrix_size("triu_indices", "n", n)
+    m = n if m is None else _matrix_size("triu_indices", "m", m)
     if not is_static((n, m)):
         return _open_places("triu_indices", n, m, known_number(k, "k") - 1, False)
     return _places(~np.tri(n, m, known_number(k, "k") - 1, bool))

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import functools
 import math
-import operator
 from typing import Any
 
 import numpy as np
@@ -27,9 +26,10 @@ from saem.core.avals import ShapedArray, aval_of
 from saem.core.jaxpr import ClosedJaxpr
 from saem.core.primitive import NOT_LINEAR, Primitive, absent, primitive
 from saem.core.sharded import plain
-from saem.core.trace import bind, concrete_or_error
+from saem.core.trace import bind
 from saem.derivatives.stop_gradient import stop_gradient
 from saem.jit.call import JitCall
+from saem.numpy.axes import known_number
 from saem.ops import sharding_rules
 from saem.ops.keys import THREEFRY
 from saem.ops.linear import literal, stacked
@@ -368,7 +368,7 @@ def ball(key: ArrayLike, d: int, p: float = 2, shape: Shape = (), dtype: DTypeLi
     if out_sharding is not None:
         return placed(ball, out_sharding, key, d, p, shape, dtype)
     dtype, shape = float_dtype("ball", dtype), as_shape(shape)
-    d = concrete_or_error(operator.index, d, "It is the argument `d` of `ball`.")
+    d = known_number(d, "d")
     joined_shape("ball", (*shape, d), p)
     used(key)
     return _ball(key, d, shape, dtype, p)

@@ -14,9 +14,8 @@ import numpy as np
 
 import saem.numpy as jnp
 from saem.core import dtypes, errors, promotion
-from saem.core.dimensions import as_size
-from saem.core.trace import concrete_or_error
 from saem.numpy import linalg
+from saem.numpy.axes import known_number
 from saem.numpy.promote import broadcast_shapes, check_arraylike
 from saem.random.continuous import standard_normal
 from saem.random.keys import as_shape, float_dtype, placed, takes_any_key, used
@@ -114,8 +113,8 @@ def orthogonal(key: ArrayLike, n: int, shape: Shape = (), dtype: DTypeLike | Non
     if not dtypes.is_inexact(dtype):
         raise ValueError(f"dtype argument to `orthogonal` must be a float or complex dtype, got "
                          f"{dtype}")
-    n, m = [concrete_or_error(as_size, size, "It is a size of a matrix of `orthogonal`.")
-            for size in (n, n if m is None else m)]
+    n = known_number(n, "n")
+    m = n if m is None else known_number(m, "m")
     used(key)
     return _orthogonal(key, as_shape(shape), dtype, n, m)
 
