@@ -40,9 +40,23 @@ WHOLE = {
     "expm": (jax.scipy.linalg.expm, MATRICES / 9), "gammaln": (jax.scipy.special.gammaln, ROWS),
     "entr": (jax.scipy.special.entr, ROWS), "logpdf": (jax.scipy.stats.norm.logpdf, ROWS),
     "beta": (lambda x: jax.scipy.stats.beta.logpdf(0.4, x, 2.0), ROWS),
+    "std": (jnp.std, ROWS), "var": (jnp.var, ROWS), "cov": (jnp.cov, MATRICES),
+    "softmax": (jax.nn.softmax, ROWS), "log_softmax": (jax.nn.log_softmax, ROWS),
+    "logsumexp": (jax.nn.logsumexp, ROWS), "standardize": (jax.nn.standardize, ROWS),
+    "gelu": (jax.nn.gelu, ROWS), "elu": (lambda x: jax.nn.elu(x - 0.5), ROWS),
+    "celu": (lambda x: jax.nn.celu(x - 0.5, 2.0), ROWS), "selu": (jax.nn.selu, ROWS - 0.5),
+    "trapezoid": (lambda x: jnp.trapezoid(x, x * x), ROWS), "ediff1d": (jnp.ediff1d, ROWS),
+    "linspace": (lambda x: jnp.linspace(x[0], x[1], 5), ROWS),
+    "geomspace": (lambda x: jnp.geomspace(x[0], x[1], 5), ROWS),
+    "logspace": (lambda x: jnp.logspace(x[0], x[1], 5), ROWS / 9),
+    "nanmax": (jnp.nanmax, ROWS), "nanmin": (jnp.nanmin, ROWS), "ptp": (jnp.ptp, ROWS),
+    "toeplitz": (jax.scipy.linalg.toeplitz, ROWS), "companion": (
+        jax.scipy.linalg.companion, ROWS),
+    "hankel": (lambda x: jax.scipy.linalg.hankel(x, x[::-1]), ROWS), "expm_frechet": (
+        lambda m: jax.scipy.linalg.expm_frechet(m, m.T, compute_expm=False), MATRICES / 9),
 }
 FEW = {
-    "sin": (jnp.sin, ROWS), "std": (jnp.std, ROWS), "softmax": (jax.nn.softmax, ROWS),
+    "sin": (jnp.sin, ROWS), "silu": (jax.nn.silu, ROWS), "cumsum": (jnp.cumsum, ROWS),
     "searchsorted": (lambda x: jnp.searchsorted(jnp.sort(x), x), ROWS),
     "where": (lambda x: jnp.where(x > 0.5, x, 0.0), ROWS), "sort": (jnp.sort, ROWS),
     "take": (lambda x: jnp.take(x, jnp.array([2, 0])), ROWS), "clip": (
@@ -124,9 +138,22 @@ def test_gradient_of_one_call_is_a_limit_of_differences(name):
     (lambda f, x: jax.make_jaxpr(jax.vmap(f))(x[None]), set(), {"jit"}),
 ])
 def test_what_an_interpreter_is_given(processed, transform, called, inlined):
-    transform(jax.nn.softmax, jnp.asarray(ROWS[0], np.float32))
+    transform(jax.nn.silu, jnp.asarray(ROWS[0], np.float32))
     assert called <= set(processed) and not inlined & set(processed)
-    assert called or "exp" in processed
+    assert called or "logistic" in processed
+
+
+@pytest.mark.parametrize("function", [jnp.prod, jax.nn.softplus, jnp.i0], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("transform", [
+    lambda f, x: jax.vmap(f)(x[None]), lambda f, x: jax.jvp(f, (x,), (x,)),
+], ids=["vmap", "jvp"])
+def test_a_function_of_one_operation_is_a_call_too(processed, function, transform):
+    """Its rule may take dozens of operations, which are one program here."""
+    x = jnp.asarray(ROWS[0], np.float32)
+    transform(function, x)
+    processed.clear()  # the program of the rule was made
+    transform(function, x)
+    assert processed == ["jit"]
 
 
 def test_a_whole_function_is_one_operation_of_a_gradient(processed):

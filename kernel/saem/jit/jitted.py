@@ -336,9 +336,8 @@ class Jitted:
         if entry.refs is not None:
             self.add_references(bound, entry)
         leaves = constrain(bound.leaves, entry.demands.ins)
-        closed = entry.closed
-        alone = self.library and len(closed.jaxpr.eqns) == 1  # a call would be the same operation
-        if self.inline and trace.inlines and (alone or not self.library):
+        if self.inline and trace.inlines and not self.library:
+            closed = entry.closed
             outs = eval_jaxpr(closed.jaxpr, closed.consts, *entry.moved, *leaves)
         else:
             outs = bind(self.call_of(entry), *entry.moved, *leaves)

@@ -75,7 +75,7 @@ def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Ar
 
 
 @numbers_may_be_arrays
-@library_function(static_argnums=(1,))
+@library_function(static_argnums=(1,), whole=True)
 def _softmax_along(x: ArrayLike, axis: Axis, where: ArrayLike | None) -> Array:
     """Return the softmax along an axis that is a number, a tuple or None."""
     x = _numbers("softmax", x)
@@ -83,7 +83,7 @@ def _softmax_along(x: ArrayLike, axis: Axis, where: ArrayLike | None) -> Array:
     return rule(x, axis, where)
 
 
-@library_function(static_argnames=("axis",))
+@library_function(static_argnames=("axis",), whole=True)
 def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Array:
     """Return log(softmax(x)) along ``axis``, exact where the softmax underflows.
 
@@ -97,7 +97,7 @@ def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -
     return out if where is None else jnp.where(where, out, -np.inf)
 
 
-@library_function(static_argnames=("axis", "algorithm"))
+@library_function(static_argnames=("axis", "algorithm"), whole=True)
 def standardize(x: ArrayLike, axis: Axis = -1, mean: ArrayLike | None = None,
                 variance: ArrayLike | None = None, epsilon: ArrayLike = 1e-5,
                 where: ArrayLike | None = None, *, algorithm: str = "fast") -> Array:

@@ -93,7 +93,7 @@ def _edge_of(x: Any, a: Any, axis: int) -> Any:
     return broadcast_in_dim(x, tuple([1 if i == axis else n for i, n in enumerate(a.shape)]), ())
 
 
-@library_function
+@library_function(whole=True)
 def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None,
             to_begin: ArrayLike | None = None) -> Array:
     """Return the differences of the raveled array, ``to_begin`` before, ``to_end`` after.
@@ -193,7 +193,7 @@ def _part(x: Any, start: int, stop: int) -> Any:
     return slicing.slice_in_dim(x, start, max(start, stop), axis=x.ndim - 1)
 
 
-@library_function(static_argnames=("axis",))
+@library_function(static_argnames=("axis",), whole=True)
 def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0,
               axis: int = -1) -> Array:
     """Return the area under ``y`` along ``axis``, by trapezoids at ``x`` or of width ``dx``.
@@ -369,7 +369,7 @@ def correlate(a: ArrayLike, v: ArrayLike, mode: str = "valid", *, precision: Any
 # -- covariance ------------------------------------------------------------------------------------
 
 
-@library_function(static_argnames=("rowvar", "bias", "ddof", "dtype"))
+@library_function(static_argnames=("rowvar", "bias", "ddof", "dtype"), whole=True)
 def cov(m: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, bias: bool = False,
         ddof: int | None = None, fweights: ArrayLike | None = None,
         aweights: ArrayLike | None = None, dtype: DTypeLike | None = None) -> Array:

@@ -451,7 +451,6 @@ def _at_least(name: str, arys: tuple[Any, ...], rank: int) -> Any:
     return outs[0] if len(outs) == 1 else outs
 
 
-@library_function(static_argnums=(1, 2))
 def _with_rank(x: Any, name: str, rank: int) -> Any:
     x = array_argument(name, x)
     if x.ndim >= rank:
@@ -461,6 +460,7 @@ def _with_rank(x: Any, name: str, rank: int) -> Any:
     return shape_ops.expand_dims(x, tuple(range(rank - x.ndim)))
 
 
+@library_function
 def atleast_1d(*arys: Any) -> Array | list[Array]:
     """Return each array, a scalar with one axis.
 
@@ -470,6 +470,7 @@ def atleast_1d(*arys: Any) -> Array | list[Array]:
     return _at_least("atleast_1d", arys, 1)
 
 
+@library_function
 def atleast_2d(*arys: Any) -> Array | list[Array]:
     """Return each array with at least two axes, new ones in front.
 
@@ -479,6 +480,7 @@ def atleast_2d(*arys: Any) -> Array | list[Array]:
     return _at_least("atleast_2d", arys, 2)
 
 
+@library_function
 def atleast_3d(*arys: Any) -> Array | list[Array]:
     """Return each array with at least three axes: (n,) as (1, n, 1), (n, m) as (n, m, 1).
 

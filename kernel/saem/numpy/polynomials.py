@@ -101,8 +101,9 @@ def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -
     _check_vectors("polymul", a1, a2)
     if trim_leading_zeros:
         a1, a2 = _trimmed("polymul", a1), _trimmed("polymul", a2)
-    zero = broadcast_in_dim(scalar(0, a1.dtype), (1,), ())
-    a1, a2 = (a if a.shape[0] else zero for a in (a1, a2))
+    if not (a1.shape[0] and a2.shape[0]):
+        zero = broadcast_in_dim(scalar(0, a1.dtype), (1,), ())
+        a1, a2 = (a if a.shape[0] else zero for a in (a1, a2))
     return convolve(a1, a2, mode="full")
 
 

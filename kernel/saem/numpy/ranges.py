@@ -75,7 +75,7 @@ def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retste
 
 
 @numbers_may_be_arrays
-@library_function(static_argnames=_STATIC)
+@library_function(static_argnames=_STATIC, whole=True)
 def _linspace(start: Any, stop: Any, *, num: int, endpoint: bool, retstep: bool, dtype: Any,
               axis: int) -> Any:
     num = _checked_count(num)
@@ -130,7 +130,7 @@ def _settled(out: Any, out_dtype: Any, axis: int) -> Any:
 
 
 @numbers_may_be_arrays
-@library_function(static_argnames=("num", "endpoint", "dtype", "axis"))
+@library_function(static_argnames=("num", "endpoint", "dtype", "axis"), whole=True)
 def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0,
              dtype: DTypeLike | None = None, axis: int = 0) -> Any:
     """Return ``base`` to the powers ``linspace(start, stop, num)``.
@@ -155,7 +155,7 @@ def _truncated(out: Any, out_dtype: Any, axis: int) -> Any:
 
 
 @numbers_may_be_arrays
-@library_function(static_argnames=("num", "endpoint", "dtype", "axis"))
+@library_function(static_argnames=("num", "endpoint", "dtype", "axis"), whole=True)
 def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True,
               dtype: DTypeLike | None = None, axis: int = 0) -> Any:
     """Return ``num`` numbers from ``start`` to ``stop``, each the same multiple of the last.

@@ -314,7 +314,7 @@ def geometric(key: ArrayLike, p: ArrayLike, shape: Shape | None = None,
     """
     if out_sharding is not None:
         return placed(geometric, out_sharding, key, p, shape, dtype)
-    dtype = as_dtype("geometric", dtype, int, dtypes.is_integer, "an integer")
+    dtype = as_dtype("geometric", dtype, int, dtypes.is_integer, "an int")
     if dtypes.is_complex(aval_of(p).dtype):
         raise errors.explained(
             errors.ArgumentError, "geometric.C1",

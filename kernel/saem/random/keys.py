@@ -412,14 +412,16 @@ def split(key: ArrayLike, num: int | tuple[int, ...] = 2) -> Array:
 def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
     """Return a new key made of ``key`` and a number.
 
-    Raises: TypeError for a non-key, and if ``data`` is not a scalar; ValueError for an array of
-    keys.
+    Of a Python float, its whole part counts.
+
+    Raises: TypeError for a non-key, and if ``data`` is not a real scalar; ValueError for an array
+    of keys and for NaN; OverflowError for a Python number that is not in [0, 2**32).
 
     >>> jax.random.key_data(jax.random.fold_in(jax.random.key(0), 7))
     Array([2716826189,  292468403], dtype=uint32)
     """
-    if type(data) is int:
-        data = as_word(data)
+    if type(data) in (int, float, bool, complex):
+        data = as_word(int(data))
     elif represented_aval(data).shape:
         raise errors.explained(
             errors.ArgumentTypeError, "fold_in.C1",

@@ -225,6 +225,7 @@ def _det_jvp(primals: tuple, tangents: tuple) -> tuple[Any, Any]:
     return value, reductions.sum(diagonal(products), axis=-1)
 
 
+@library_function(whole=True)
 def cofactors(a: Any, b: Any) -> tuple[Any, Any]:
     """Return the determinant of ``a`` and adj(a) b, also where the last pivot of ``a`` is 0.
 

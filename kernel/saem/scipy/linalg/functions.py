@@ -114,6 +114,7 @@ def _pade(a: Any, degree: int) -> tuple[Any, Any]:
     return polynomial(weights[0::2]), matmul(a, polynomial(weights[1::2]))
 
 
+@library_function(static_argnames=("method", "compute_expm"), whole=True)
 def expm_frechet(A: ArrayLike, E: ArrayLike, *, method: str | None = None,
                  compute_expm: bool = True) -> Array | tuple[Array, Array]:
     """Return exp(A) and its derivative in the direction ``E``; only that unless ``compute_expm``.

@@ -77,7 +77,7 @@ def block_diag(*arrs: Any) -> Array:
     return concatenate(rows, axis=0)
 
 
-@library_function
+@library_function(whole=True)
 def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     """Return the matrices (…, n, m) constant along diagonals: column ``c``, row ``r`` (c conj.).
 
@@ -96,7 +96,7 @@ def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     return values[..., np.arange(m) - np.arange(n)[:, None] + n - 1]
 
 
-@library_function
+@library_function(whole=True)
 def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     """Return the matrices (…, n, m) constant along antidiagonals: column ``c``, last row ``r``.
 
@@ -130,7 +130,7 @@ def circulant(c: ArrayLike) -> Array:
     return c[..., (np.arange(n)[:, None] - np.arange(n)) % n]
 
 
-@library_function
+@library_function(whole=True)
 def companion(a: ArrayLike) -> Array:
     """Return the matrices whose characteristic polynomial has the coefficients ``a`` (…, n + 1).
 
