@@ -24,9 +24,11 @@ __version_info__ = (0, 1, 0)
 __saem_version__ = __version__  # stays when `saem.dropin` sets __version__ to that of JAX
 __saem__ = True
 
-from saem import _wiring  # noqa: F401, I001 - the wiring comes first; see the file
+# jaxlib and NumPy come first, as few calls deep as can be: below `_wiring`, CPython 3.11 would ask
+# the system for a new piece of its stack at each call of NumPy's type aliases (20 ms of 125).
+from saem._jaxlib import Array, Device  # noqa: I001
+from saem import _wiring  # noqa: F401 - the wiring comes first; see the file
 from saem import numpy, tree
-from saem._jaxlib import Array, Device
 from saem.jit.jitted import clear_caches
 from saem.jit.decorator import jit
 from saem.jit.transfers import (
