@@ -336,8 +336,9 @@ class Jitted:
         if entry.refs is not None:
             self.add_references(bound, entry)
         leaves = constrain(bound.leaves, entry.demands.ins)
-        if self.inline and trace.inlines and not self.library:
-            closed = entry.closed
+        closed = entry.closed
+        opened = not self.library or is_one_operation(closed, trace)
+        if self.inline and trace.inlines and opened:
             outs = eval_jaxpr(closed.jaxpr, closed.consts, *entry.moved, *leaves)
         else:
             outs = bind(self.call_of(entry), *entry.moved, *leaves)
@@ -406,6 +407,17 @@ class _Explainer:
 
 
 explainer: Any = _Explainer()
+
+
+def is_one_operation(closed: ClosedJaxpr, trace: Trace) -> bool:
+    """Return whether ``trace`` is given the one operation of ``closed`` instead of a call.
+
+    So it is where a gradient linearizes, which follows operations (``transform.known_paths``).
+    An operation that holds programs, such as one with rules of its own, is interpreted once.
+    """
+    eqns = closed.jaxpr.eqns
+    return (len(eqns) == 1 and not trace.calls_whole
+            and not eqns[0].operation.multiple_results)
 
 
 def with_arrays(values: Sequence[Any]) -> Any:

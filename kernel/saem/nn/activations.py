@@ -181,7 +181,7 @@ def mish(x: ArrayLike) -> Array:
     return x * jnp.tanh(softplus(x))
 
 
-@library_function(whole=True)
+@library_function
 def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """Return x where it is positive, elsewhere alpha (exp(x) - 1) (Clevert et al. 2015).
 
@@ -194,7 +194,7 @@ def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     return jnp.where(x > 0, x, alpha * jnp.expm1(below))
 
 
-@library_function(whole=True)
+@library_function
 def selu(x: ArrayLike) -> Array:
     """Return a scaled elu that keeps mean 0 and variance 1 (Klambauer et al. 2017).
 
@@ -204,7 +204,7 @@ def selu(x: ArrayLike) -> Array:
     return SELU_SCALE * elu(x, SELU_ALPHA)
 
 
-@library_function(whole=True)
+@library_function
 def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """Return max(x, 0) + alpha (exp(min(x, 0) / alpha) - 1) (Barron 2017).
 
@@ -215,7 +215,7 @@ def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
 
 
 @numbers_may_be_arrays
-@library_function(static_argnames=("approximate",), same_rounding=True, whole=True)
+@library_function(static_argnames=("approximate",), same_rounding=True)
 def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     """Return x times the probability that a normal number is below x (Hendrycks, Gimpel 2016).
 
@@ -272,7 +272,7 @@ def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
     return (x + jnp.sqrt(jnp.square(x) + b)) / 2
 
 
-@library_function(whole=True)
+@library_function
 def sparse_plus(x: ArrayLike) -> Array:
     """Return 0 below -1, x above 1, and (x + 1)² / 4 between.
 
@@ -283,7 +283,7 @@ def sparse_plus(x: ArrayLike) -> Array:
     return jnp.where(x <= -1.0, 0.0, jnp.where(x >= 1.0, x, (x + 1.0) ** 2 / 4))
 
 
-@library_function(whole=True)
+@library_function
 def sparse_sigmoid(x: ArrayLike) -> Array:
     """Return 0 below -1, 1 above 1, and (x + 1) / 2 between: the derivative of sparse_plus.
 

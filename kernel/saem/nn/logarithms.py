@@ -41,7 +41,7 @@ def logsumexp(a: ArrayLike, axis: Axis = None, b: ArrayLike | None = None, keepd
 
 
 @numbers_may_be_arrays
-@library_function(static_argnums=(1, 3, 4), whole=True)
+@library_function(static_argnums=(1, 3, 4))
 def _logsumexp(a: ArrayLike, axis: Axis, b: ArrayLike | None, keepdims: bool, return_sign: bool,
                where: ArrayLike | None) -> Array | tuple[Array, Array]:
     if b is not None:

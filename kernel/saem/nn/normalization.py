@@ -75,7 +75,7 @@ def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Ar
 
 
 @numbers_may_be_arrays
-@library_function(static_argnums=(1,), whole=True)
+@library_function(static_argnums=(1,))
 def _softmax_along(x: ArrayLike, axis: Axis, where: ArrayLike | None) -> Array:
     """Return the softmax along an axis that is a number, a tuple or None."""
     x = _numbers("softmax", x)
@@ -83,7 +83,7 @@ def _softmax_along(x: ArrayLike, axis: Axis, where: ArrayLike | None) -> Array:
     return rule(x, axis, where)
 
 
-@library_function(static_argnames=("axis",), whole=True)
+@library_function(static_argnames=("axis",))
 def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Array:
     """Return log(softmax(x)) along ``axis``, exact where the softmax underflows.
 

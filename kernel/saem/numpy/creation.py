@@ -630,7 +630,7 @@ def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any, where: Any) -> 
 # -- counting --------------------------------------------------------------------------------------
 
 
-def known_number(name: str, what: str, x: Any) -> Any:
+def known_real(name: str, what: str, x: Any) -> Any:
     """Return argument ``what`` of ``name`` as a Python number.
 
     Raises: ConcretizationTypeError if it is traced; ValueError, TypeError if it is no real number.
@@ -664,9 +664,9 @@ def arange(start: ArrayLike | int, stop: ArrayLike | int | None = None,
     """
     if not is_static((start, stop, step)):
         return _open_arange(start, stop, step, dtype)
-    first = known_number("arange", "stop" if stop is None and step is None else "start", start)
-    last = None if stop is None else known_number("arange", "stop", stop)
-    by = None if step is None else known_number("arange", "step", step)
+    first = known_real("arange", "stop" if stop is None and step is None else "start", start)
+    last = None if stop is None else known_real("arange", "stop", stop)
+    by = None if step is None else known_real("arange", "step", step)
     if last is None:
         last, first = first, None
     given = [v for v in (first, last, by) if v is not None]

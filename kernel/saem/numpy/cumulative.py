@@ -216,7 +216,7 @@ def _nan_extreme(name: str, a: Any, axis: Any, keepdims: bool, initial: Any, whe
     return if_else(nothing, scalar(math.nan, aval_of(out).dtype), out)
 
 
-@library_function(static_argnames=("axis", "keepdims"), whole=True)
+@library_function(static_argnames=("axis", "keepdims"))
 def nanmax(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False,
            initial: ArrayLike | None = None, where: ArrayLike | None = None) -> Array:
     """Return the largest over ``axis`` of what is not NaN; NaN if all is.
@@ -228,7 +228,7 @@ def nanmax(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = F
     return _nan_extreme("nanmax", a, axis, keepdims, initial, where, reductions.max, reduce.lowest)
 
 
-@library_function(static_argnames=("axis", "keepdims"), whole=True)
+@library_function(static_argnames=("axis", "keepdims"))
 def nanmin(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False,
            initial: ArrayLike | None = None, where: ArrayLike | None = None) -> Array:
     """Return the smallest over ``axis`` of what is not NaN; NaN if all is.

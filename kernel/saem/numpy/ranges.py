@@ -75,7 +75,7 @@ def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retste
 
 
 @numbers_may_be_arrays
-@library_function(static_argnames=_STATIC, whole=True)
+@library_function(static_argnames=_STATIC)
 def _linspace(start: Any, stop: Any, *, num: int, endpoint: bool, retstep: bool, dtype: Any,
               axis: int) -> Any:
     num = _checked_count(num)

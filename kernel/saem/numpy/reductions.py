@@ -292,7 +292,7 @@ amin = called("amin", min)
 
 
 @numbers_may_be_arrays
-@library_function(static_argnames=("axis", "keepdims"), whole=True)
+@library_function(static_argnames=("axis", "keepdims"))
 def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False) -> Array:
     """Return the largest minus the smallest over ``axis``.
 
@@ -442,7 +442,7 @@ def _weights_like(a: Any, axis: Any, weights: Any) -> Any:
 
 @numbers_may_be_arrays
 @library_function(static_argnames=("axis", "dtype", "ddof", "keepdims", "correction"),
-                  same_rounding=True, whole=True)
+                  same_rounding=True)
 def var(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
         ddof: int = 0, keepdims: bool = False, *, where: ArrayLike | None = None,
         mean: ArrayLike | None = None, correction: float | None = None) -> Array:
@@ -459,7 +459,7 @@ def var(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: No
 
 @numbers_may_be_arrays
 @library_function(static_argnames=("axis", "dtype", "ddof", "keepdims", "correction"),
-                  same_rounding=True, whole=True)
+                  same_rounding=True)
 def std(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None,
         ddof: int = 0, keepdims: bool = False, *, where: ArrayLike | None = None,
         mean: ArrayLike | None = None, correction: float | None = None) -> Array:
