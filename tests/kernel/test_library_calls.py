@@ -137,9 +137,9 @@ def test_gradient_of_one_call_is_a_limit_of_differences(name):
     (lambda f, x: jax.make_jaxpr(jax.vmap(f))(x[None]), set(), {"jit"}),
 ])
 def test_what_an_interpreter_is_given(processed, transform, called, inlined):
-    transform(jax.nn.silu, jnp.asarray(ROWS[0], np.float32))
+    transform(jax.nn.softmax, jnp.asarray(ROWS[0], np.float32))
     assert called <= set(processed) and not inlined & set(processed)
-    assert called or "logistic" in processed
+    assert called or "exp" in processed
 
 
 @pytest.mark.parametrize("function", [jnp.prod, jax.nn.softplus, jnp.i0], ids=lambda f: f.__name__)

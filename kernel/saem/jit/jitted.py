@@ -413,7 +413,8 @@ def is_one_operation(closed: ClosedJaxpr, trace: Trace) -> bool:
     """Return whether ``trace`` is given the one operation of ``closed`` instead of a call.
 
     So it is where a gradient linearizes, which follows operations (``transform.known_paths``).
-    An operation that holds programs, such as one with rules of its own, is interpreted once.
+    It follows none of several results, as are all that hold programs: their call is interpreted
+    once.
     """
     eqns = closed.jaxpr.eqns
     return (len(eqns) == 1 and not trace.calls_whole
