@@ -242,16 +242,18 @@ def frexp(x: ArrayLike, /) -> tuple[Any, Any]:
             advice="Use the real part.")
     x = convert_value(x, dtype, False)
     integer, mantissa, bias = bits_of(dtype)
-    tiny = compare.lt(numbers.abs(x), literal(dtypes.finfo(dtype).tiny, dtype))
-    normal = if_else(tiny, ops.mul(x, like(x, 2.0**mantissa)), x)
+    bits = bitcast_convert_type(numbers.abs(x), integer)
+    # The bits of a subnormal number are its value in units of the smallest one.
+    tiny = compare.lt(bits, literal(1 << mantissa, integer))
+    normal = if_else(tiny, copysign(convert_value(bits, dtype, False), x), x)
     bits = bitcast_convert_type(numbers.abs(normal), integer)
     biased = convert_value(compare.shift_right_logical(bits, literal(mantissa, integer)),
                            np.dtype("int32"), False)
     exponent = ops.sub(biased, np.int32(bias - 1))
     fraction = _scale(normal, ops.neg(exponent), 2)
-    exponent = if_else(tiny, ops.sub(exponent, np.int32(mantissa)), exponent)
+    exponent = if_else(tiny, ops.sub(exponent, np.int32(bias + mantissa - 1)), exponent)
     special = compare.bitwise_or(compare.bitwise_or(isinf(x), isnan(x)),
-                                 compare.eq(x, like(x, 0)))
+                                 compare.eq(normal, like(x, 0)))
     return if_else(special, x, fraction), if_else(special, np.int32(0), exponent)
 
 

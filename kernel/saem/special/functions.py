@@ -33,6 +33,20 @@ from saem.special.formula import Formula, Value
 # Even Bernoulli numbers B2, B4, …, for sums by Euler and Maclaurin (DLMF 24.2).
 BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
 
+# Coefficients of Stirling's series of log gamma (DLMF 5.11.1), and from where it is exact.
+STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156,
+            -3617 / 122400)
+STIRLING_FROM = 16.0
+
+
+def stirling_rest(x: Any) -> Any:
+    """Return what Stirling's formula lacks of log gamma(x): its series, from STIRLING_FROM on."""
+    square = 1.0 / (x * x)
+    series = STIRLING[-1]
+    for c in reversed(STIRLING[:-1]):
+        series = series * square + c
+    return series / x
+
 
 def in_double(function: Callable) -> Callable:
     """Return ``function`` computed in float64 and rounded to the dtype of its operands."""

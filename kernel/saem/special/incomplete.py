@@ -4,29 +4,38 @@ By power series where the argument is small, by continued fractions where it is 
 derivative by the parameter goes term by term through both.
 
 Read before: ``special.formula``, ``special.functions``.
-Invariant: igamma + igammac = 1, and neither loses its small values to a subtraction from 1.
-Source: DLMF 8.2.6, 8.7.1 (series), 8.9.2 (fraction), 8.17.22 (beta); Thompson and Barnett 1986,
-"Coulomb and Bessel functions of complex arguments and order" (Lentz's method, modified).
+Invariant: igamma + igammac = 1, and neither loses its small values to a subtraction from 1, but
+igammac of a parameter below 1/2 at x < 1.
+Source: DLMF 5.11.1 (Stirling), 8.2.6, 8.7.1 (series), 8.9.2 (fraction), 8.17.22 (beta);
+Thompson and Barnett 1986, "Coulomb and Bessel functions of complex arguments and order" (Lentz's
+method, modified).
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar
 
 import numpy as np
 
+from saem.core.avals import aval_of
+from saem.core.infer import infer
 from saem.core.primitive import primitive
 from saem.core.trace import bind
 from saem.ops.arithmetic import add, mul, neg, sub
+from saem.ops.convert import convert
+from saem.ops.families import stretch
 from saem.ops.linear import number_like
 from saem.ops.maths import exp, log, log1p
-from saem.special.formula import Formula
+from saem.special.formula import Formula, OnArrays, Value
 from saem.special.functions import (
+    STIRLING_FROM,
     digamma,
     digamma_in_double,
     lgamma,
     lgamma_in_double,
     no_derivative,
+    stirling_rest,
 )
 from saem.transform.jvp import jvp_flat
 
@@ -82,7 +91,7 @@ def _fraction(of, a, x, active):
 def _parts(of, a, x):
     """Return where the fraction serves, and series and fraction with their slopes by a."""
     ordinary = (x > 0.0) & (a > 0.0) & (x < np.inf) & (a < np.inf)
-    far = ordinary & (x > 1.0) & (x > a + 1.0)
+    far = ordinary & (x >= 1.0) & ((x > a + 1.0) | (a < 0.5))
     a, x = of.where(ordinary, a, 1.0), of.where(ordinary, x, 1.0)
     return far, a, x, _series(of, a, x, ordinary & ~far), _fraction(
         of, of.where(far, a, 1.0), of.where(far, x, 3.0), far)
@@ -158,10 +167,11 @@ class IgammaGradA(Slope):
         far, safe_a, safe_x, (series, dseries), (fraction, dfraction) = _parts(of, a, x)
         log = safe_x.log()
         weight = (safe_a * log - safe_x - safe_a.lgamma()).exponential()
-        psi = safe_a.digamma()
-        lower = weight / safe_a * ((log - psi - 1.0 / safe_a) * series + dseries)
-        upper = weight * ((log - psi) * fraction + dfraction)
-        return _edges(of, a, x, of.where(far, -upper, lower), 0.0, 0.0)
+        psi = (1.0 + safe_a).digamma()  # that of a + 1/a: near 0 these two cancel
+        lower = weight / safe_a * ((log - psi) * series + dseries)
+        upper = weight * ((log - psi + 1.0 / safe_a) * fraction + dfraction)
+        out = of.where(weight.equals(0.0), 0.0, of.where(far, -upper, lower))
+        return _edges(of, a, x, out, 0.0, 0.0)
 
 
 @primitive("random_gamma_grad")
@@ -174,9 +184,9 @@ class RandomGammaGrad(Slope):
     @staticmethod
     def formula(of, a, x):
         far, safe_a, safe_x, (series, dseries), (fraction, dfraction) = _parts(of, a, x)
-        log, psi = safe_x.log(), safe_a.digamma()
-        lower = -safe_x / safe_a * ((log - psi - 1.0 / safe_a) * series + dseries)
-        upper = safe_x * ((log - psi) * fraction + dfraction)
+        log, psi = safe_x.log(), (1.0 + safe_a).digamma()
+        lower = -safe_x / safe_a * ((log - psi) * series + dseries)
+        upper = safe_x * ((log - psi + 1.0 / safe_a) * fraction + dfraction)
         return _edges(of, a, x, of.where(far, upper, lower), 0.0, 0.0)
 
 
@@ -200,15 +210,42 @@ def _beta_fraction(of, a, b, x, active):
     return of.loop(STEPS, body, [of.number(1.0), start, start], active)[2]
 
 
-def _log_beta(a, b):
-    return a.lgamma() + b.lgamma() - (a + b).lgamma()
+def _log_beta(of, a, b):
+    """Return log|beta(a, b)|.
+
+    The three log gammas of it cancel where an argument is large: of positive ones Stirling's
+    formula is taken there, and what cancels in it is left out.
+    """
+    swap = a > b
+    p, q = of.where(swap, b, a), of.where(swap, a, b)
+    far = (q >= STIRLING_FROM) & (p > 0.0)
+    p1, q1 = of.where(far, 1.0, p), of.where(far, 1.0, q)
+    near = p1.lgamma() + q1.lgamma() - (p1 + q1).lgamma()
+
+    p2, q2 = of.where(far, p, 1.0), of.where(far, q, STIRLING_FROM)
+    ratio = p2 / q2
+    growth = ratio.log_plus_one()  # log(p + q) - log q
+    rest = stirling_rest(q2) - stirling_rest(p2 + q2)
+    one = p2.lgamma() - p2 * (q2.log() + growth - 1.0) - (q2 - 0.5) * growth
+    both = ((p2 - 0.5) * (ratio / (1.0 + ratio)).log() - q2 * growth - 0.5 * q2.log()
+            + 0.5 * math.log(2 * math.pi))
+    p3 = of.where(p2 >= STIRLING_FROM, p2, STIRLING_FROM)
+    stirling = of.where(p2 >= STIRLING_FROM, both + stirling_rest(p3), one) + rest
+    return of.where(far, stirling, near)
+
+
+def log_beta(a: Any, b: Any) -> Any:
+    """Return log|beta(a, b)| by operations that have all derivatives; weak if both are."""
+    aval = infer(Igamma(), [aval_of(a), aval_of(b)])
+    of = OnArrays(aval.dtype, aval, GammaFormula.operations)
+    values = [Value(of, stretch(convert(x, aval.dtype), aval.shape)) for x in (a, b)]
+    return convert(_log_beta(of, *values).raw, aval.dtype, aval.weak_type)
 
 
 def _beta_density(t, out, a, b, x):
     one = number_like(x, 1.0)
-    log_beta = sub(add(lgamma(a), lgamma(b)), lgamma(add(a, b)))
     powers = add(mul(sub(a, one), log(x)), mul(sub(b, one), log1p(neg(x))))
-    return mul(t, exp(sub(powers, log_beta)))
+    return mul(t, exp(sub(powers, log_beta(a, b))))
 
 
 @primitive("regularized_incomplete_beta")
@@ -222,10 +259,11 @@ class RegularizedIncompleteBeta(GammaFormula):
         ordinary = (a > 0.0) & (b > 0.0) & (x > 0.0) & (x < 1.0)
         a1, b1, x1 = (of.where(ordinary, v, 0.5) for v in (a, b, x))
         # I_x(a, b) = 1 - I_{1-x}(b, a): the fraction converges fast on one side of the mode.
-        swap = x1 > (a1 + 1.0) / (a1 + b1 + 2.0)
+        # Of a small b nearly all is left of 1, and 1 less it would be lost in rounding.
+        swap = (x1 > (a1 + 1.0) / (a1 + b1 + 2.0)) & ((b1 >= 0.5) | (x1 > 0.99))
         p, q = of.where(swap, b1, a1), of.where(swap, a1, b1)
         y = of.where(swap, 1.0 - x1, x1)
-        powers = p * y.log() + q * (-y).log_plus_one() - _log_beta(p, q)
+        powers = p * y.log() + q * (-y).log_plus_one() - _log_beta(of, p, q)
         value = powers.exponential() / p * _beta_fraction(of, p, q, y, ordinary)
         out = of.where(swap, 1.0 - value, value)
         out = of.where(x.equals(0.0), 0.0, of.where(x.equals(1.0), 1.0, out))

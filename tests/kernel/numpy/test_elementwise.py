@@ -120,6 +120,15 @@ def test_options(jax_oracle):
     ], 2e-5, **OPERANDS)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_frexp_of_subnormal_numbers_is_numpys(dtype):
+    smallest = np.finfo(dtype).smallest_subnormal
+    x = np.array([smallest, -3 * smallest, 700 * smallest, np.finfo(dtype).tiny, 0, -0.0], dtype)
+    for got, wanted in zip(jnp.frexp(x), np.frexp(x), strict=True):
+        np.testing.assert_array_equal(np.asarray(got), wanted)
+        assert (np.signbit(got) == np.signbit(wanted)).all()
+
+
 def test_refusals(jax_oracle):
     check(jax_oracle, [
         "jnp.add([1], 2)", "jnp.add(f, None)", "jnp.add(f, 'a')", "jnp.sin([1.0])", "jnp.add(f)",

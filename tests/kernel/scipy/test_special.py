@@ -31,6 +31,8 @@ HALF = np.abs(LINE)
 PLANE = (LINE[:, None] + 1j * np.array([-1.5, -0.1, 0.0, 1e-3, 0.1, 1, 5.0])).ravel()
 SMALL_PLANE = PLANE[np.abs(PLANE) < 30]
 AWAY = np.abs(HALF - 1) > 0.2  # logarithms of numbers near 1 have no relative precision in single
+LARGE = (np.array([0.5, 1, 3, 3, 7, 16, 20, 1e-3, 2.5, 40]),
+         np.array([1e4, 1e9, 15.99, 16, 7, 16, 30, 40, 300, 0.25]))
 
 # Arguments, and the largest relative error in double precision; in single it is 2e-5.
 VALUES = {
@@ -60,6 +62,11 @@ VALUES = {
     "i0": ((LINE[np.abs(LINE) < 80],), 1e-12), "i1": ((LINE[np.abs(LINE) < 80],), 1e-12),
     "i0e": ((LINE,), 1e-13), "i1e": ((LINE,), 1e-13), "betaln": ((HALF[:20], HALF[20:40]), 1e-12),
     "beta": ((HALF[:20], LINE[20:40]), 1e-12),
+    "betaln of large": (LARGE, 2e-12), "beta of large": (LARGE, 2e-12),  # those of SciPy
+    "betainc of large": ((np.array([0.5, 2, 2, 0.3, 5]), np.array([1e6, 1e7, 1e-6, 0.01, 0.2]),
+                          np.array([1e-6, 1e-7, 0.77, 0.9, 0.8])), 1e-12),
+    "gammaincc of small": ((np.repeat([1e-8, 1e-4, 0.02, 0.3], 3), np.tile([1, 1.2, 7.0], 4)),
+                           1e-12),
     "betainc": ((HALF[:9], HALF[20:29], np.linspace(0.01, 0.99, 9)), 1e-12),
     "logit": ((np.linspace(0.01, 0.99, 9),), 1e-14), "entr": ((HALF,), 1e-13),
     "kl_div": ((HALF[:20], HALF[20:40]), 1e-11), "rel_entr": ((HALF[:20], HALF[20:40]), 1e-11),
@@ -97,6 +104,7 @@ def test_values_are_scipys(jax_oracle, name, x64):
         args = tuple(a.astype(NARROW[a.dtype.kind]) for a in args)
         tolerance = 4e-5 if name in ("gamma", "hyp2f1") else 2e-5
     wide = tuple(a.astype({"c": complex, "f": float, "i": int}[a.dtype.kind]) for a in args)
+    name = name.partition(" ")[0]
     wanted = jax_oracle.run(ASK_SCIPY, name=name, args=wide).value
     with jax.enable_x64(x64):
         got = getattr(sp, name)(*args)
@@ -251,6 +259,37 @@ def test_derivatives_of_hyp2f1():
         factor = 0.7 * 1.7 * 0.4 * 1.4 / (2.3 * 3.3)
         wanted = factor * scipy.special.hyp2f1(2.7, 2.4, 4.3, z)
         np.testing.assert_allclose(second, wanted, rtol=1e-9)
+
+
+def test_the_slope_of_the_incomplete_gamma_function_at_a_small_parameter():
+    """P(a, x) = 1 - a E1(x) + …; far out the slope is 0."""
+    x = np.array([1e-3, 0.5, 0.99, 1.0, 3.0, 30.0], np.float32)
+    got = jax.lax.igamma_grad_a(np.full(6, 1e-8, np.float32), x)
+    np.testing.assert_allclose(got, -scipy.special.exp1(x), rtol=1e-5)
+    far = np.array([1e10, 3e38], np.float32)
+    assert not np.any(jax.lax.igamma_grad_a(np.array([1.0, 30.0], np.float32), far))
+
+
+def test_the_density_of_a_beta_distribution_of_wide_shapes(jax_oracle):
+    x, a, b = np.array([1e-6, 1e-7, 0.3, 0.999]), np.array([0.5, 2, 100, 900]), np.array(
+        [1e6, 1e7, 200, 0.5])
+    wanted = jax_oracle.run("import scipy.stats\nresult = scipy.stats.beta.pdf(x, a, b)",
+                            x=x, a=a, b=b).value
+    with jax.enable_x64(True):
+        np.testing.assert_allclose(jax.scipy.stats.beta.pdf(x, a, b), wanted, 1e-11)
+        slopes = jax.vmap(jax.grad(sp.betainc, 2))(a, b, x)
+        np.testing.assert_allclose(slopes, wanted, 1e-11)
+
+
+@pytest.mark.parametrize("x64", [True, False])
+def test_slopes_of_betaln_are_differences_of_digamma(x64):
+    a, b = (v.astype(float if x64 else np.float32) for v in LARGE)
+    with jax.enable_x64(x64):
+        slopes = jax.vmap(jax.grad(sp.betaln, (0, 1)))(a, b)
+    for x, slope in zip((a, b), slopes):
+        digamma = scipy.special.digamma
+        wanted = digamma(x.astype(float)) - digamma(a.astype(float) + b)
+        np.testing.assert_allclose(slope, wanted, rtol=1e-9 if x64 else 2e-5, atol=1e-15)
 
 
 @pytest.mark.usefixtures("little_effort")

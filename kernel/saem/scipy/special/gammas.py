@@ -26,6 +26,8 @@ from saem.jit.library import library_function
 from saem.numpy.axes import array_argument
 from saem.numpy.promote import promote_args_inexact, with_rank
 from saem.scipy.special.operands import elementwise, refuse_complex
+from saem.special.functions import stirling_rest
+from saem.special.incomplete import log_beta
 from saem.typing import Array, ArrayLike
 
 # -- the gamma function ----------------------------------------------------------------------------
@@ -66,8 +68,6 @@ def gammasgn(x: ArrayLike) -> Array:
 
 
 SHIFTS = 16
-STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156,
-            -3617 / 122400)
 
 
 def _complex_loggamma(z: Array) -> Array:
@@ -80,11 +80,8 @@ def _complex_loggamma(z: Array) -> Array:
     for _ in range(SHIFTS):
         logs = logs + jnp.log(far)
         far = far + 1
-    inverse = 1 / far
-    series, square = jnp.zeros_like(w), inverse * inverse
-    for c in reversed(STIRLING):
-        series = series * square + c
-    right = (far - 0.5) * jnp.log(far) - far + 0.5 * math.log(2 * math.pi) + series * inverse - logs
+    right = ((far - 0.5) * jnp.log(far) - far + 0.5 * math.log(2 * math.pi) + stirling_rest(far)
+             - logs)
     # log sin(pi z) on the branch that is continuous in the upper half plane.
     sine = 0.5j * np.pi - math.log(2) - 1j * np.pi * upper + jnp.log1p(-jnp.exp(2j * np.pi * upper))
     out = jnp.where(left, math.log(math.pi) - sine - right, right)
@@ -201,7 +198,7 @@ def betaln(a: ArrayLike, b: ArrayLike) -> Array:
     >>> betaln(2.0, 2.0)
     Array(-1.7917594, dtype=float32, weak_type=True)
     """
-    return lax.lgamma(a) + lax.lgamma(b) - lax.lgamma(a + b)
+    return log_beta(*jnp.broadcast_arrays(a, b))
 
 
 @elementwise
@@ -211,8 +208,8 @@ def beta(a: ArrayLike, b: ArrayLike) -> Array:
     >>> beta(2.0, 2.0)
     Array(0.16666652, dtype=float32)
     """
-    logarithm = lax.lgamma(a) + lax.lgamma(b) - lax.lgamma(a + b)
-    return gamma_sign(a) * gamma_sign(b) * gamma_sign(a + b) * jnp.exp(logarithm)
+    sign = gamma_sign(a) * gamma_sign(b) * gamma_sign(a + b)
+    return sign * jnp.exp(log_beta(*jnp.broadcast_arrays(a, b)))
 
 
 @elementwise
