@@ -75,6 +75,21 @@ def test_discrete_values_are_scipys(jax_oracle, name):
         compared(jax_oracle, name, ["logpmf", "pmf"], DISCRETE[name], place, K)
 
 
+LARGE = {"t": ("logpdf", (0, 1.5), (1e6,)), "binom": ("logpmf", (3, 40), (1000, 0.01)),
+         "nbinom": ("logpmf", (3, 12), (1000.0, 0.99)),
+         "betabinom": ("logpmf", (3, 20), (50, 900.0, 2.0))}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_densities_of_large_parameters_keep_their_digits(jax_oracle, name):
+    """In single precision, where log gammas of these parameters have errors of up to 1."""
+    function, x, shapes = LARGE[name]
+    wanted = jax_oracle.run(ASK_SCIPY, name=name, functions=[function], shapes=shapes, place={},
+                            x=np.array(x), q=Q).value[function]
+    got = getattr(getattr(st, name), function)(np.array(x, np.float32), *shapes)
+    np.testing.assert_allclose(got, wanted, 2e-4)
+
+
 EDGES = ("norm.logpdf(x, 0., 0.)", "laplace.pdf(x, 0., -1.)", "pareto.logpdf(x, 2., 0., 0.)",
          "uniform.pdf(x, 0., -2.)", "gamma.logpdf(x, 2., 0., 0.)", "logistic.logpdf(x, 0., 2.)",
          "logistic.pdf(x)", "poisson.cdf(x, 2.)", "poisson.cdf(x, 2., 1)", "uniform.cdf(x)",

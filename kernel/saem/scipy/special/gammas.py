@@ -159,13 +159,15 @@ def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
     repetition: a thing may be chosen again.
 
     >>> comb(5, 2)
-    Array(9.999998, dtype=float32, weak_type=True)
+    Array(10.000005, dtype=float32, weak_type=True)
     """
     N, k = promote_args_inexact("comb", *array_argument("comb", N, k))
     if repetition:
         N = N + k - 1
-    ways = jnp.exp(lax.lgamma(N + 1.0) - lax.lgamma(k + 1.0) - lax.lgamma(N - k + 1.0))
-    return jnp.where((k >= 0) & (N >= 0) & (k <= N), ways, 0)
+    possible = (k >= 0) & (N >= 0) & (k <= N)
+    N, k = jnp.where(possible, N, 1), jnp.where(possible, k, 0)
+    ways = jnp.exp(-log_beta(k + 1.0, N - k + 1.0)) / (N + 1.0)
+    return jnp.where(possible, ways, 0)
 
 
 def multigammaln(a: ArrayLike, d: ArrayLike) -> Array:

@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from saem import lax
 from saem import numpy as jnp
 from saem.core import dtypes, errors
 from saem.jit.library import library_function
+from saem.scipy.special.gammas import betaln
 from saem.scipy.special.normal import single_or_double
 from saem.scipy.special.operands import floats, refuse_complex, weak_by_first
 from saem.typing import Array, ArrayLike
@@ -218,4 +218,4 @@ def where_possible(possible: Array, k: Array, fallback: float, form: Callable) -
 
 def log_choose(n: Array, k: Array) -> Array:
     """Return the logarithm of the binomial coefficient."""
-    return lax.lgamma(n + 1) - lax.lgamma(k + 1) - lax.lgamma(n - k + 1)
+    return -betaln(k + 1, n - k + 1) - jnp.log1p(n)
