@@ -65,6 +65,7 @@ VALUES = {
     "betaln of large": (LARGE, 2e-12), "beta of large": (LARGE, 2e-12),  # those of SciPy
     "betainc of large": ((np.array([0.5, 2, 2, 0.3, 5]), np.array([1e6, 1e7, 1e-6, 0.01, 0.2]),
                           np.array([1e-6, 1e-7, 0.77, 0.9, 0.8])), 1e-12),
+    "poch of large": ((np.array([16, 200, 300, 1e6, 20]), np.array([0.5, 1, 2, 3, 1e-4])), 1e-11),
     "comb of large": ((np.array([60, 100, 1e5, 7]), np.array([30, 3, 4, 7.0])), 1e-11),
     "gammaincc of small": ((np.repeat([1e-8, 1e-4, 0.02, 0.3], 3), np.tile([1, 1.2, 7.0], 4)),
                            1e-12),
@@ -260,6 +261,15 @@ def test_derivatives_of_hyp2f1():
         factor = 0.7 * 1.7 * 0.4 * 1.4 / (2.3 * 3.3)
         wanted = factor * scipy.special.hyp2f1(2.7, 2.4, 4.3, z)
         np.testing.assert_allclose(second, wanted, rtol=1e-9)
+
+
+@pytest.mark.usefixtures("little_effort")
+def test_the_slope_of_poch_where_it_is_1():
+    z = np.array([1.0, 0.5, -0.5, 7.0, 40.0])
+    with jax.enable_x64(True):
+        slopes = jax.vmap(jax.grad(sp.poch, (0, 1)))(z, np.zeros(5))
+    np.testing.assert_allclose(slopes[0], 0, atol=1e-15)
+    np.testing.assert_allclose(slopes[1], scipy.special.digamma(z), rtol=1e-12)
 
 
 def test_the_slope_of_the_incomplete_gamma_function_at_a_small_parameter():

@@ -26,7 +26,7 @@ from saem.jit.library import library_function
 from saem.numpy.axes import array_argument
 from saem.numpy.promote import promote_args_inexact, with_rank
 from saem.scipy.special.operands import elementwise, refuse_complex
-from saem.special.functions import stirling_rest
+from saem.special.functions import STIRLING_FROM, stirling_rest
 from saem.special.incomplete import log_beta
 from saem.typing import Array, ArrayLike
 
@@ -126,10 +126,15 @@ def poch(z: ArrayLike, m: ArrayLike) -> Array:
     both = z_pole & top_pole
     over = jnp.where(both, 1 - z, top)
     under = jnp.where(both, 1 - top, z)
-    ratio = jnp.exp(lax.lgamma(over) - lax.lgamma(under)) * gamma_sign(over) * gamma_sign(under)
+    # Of a large z the log gammas cancel; their difference is in the beta function of z and m.
+    large = (z >= STIRLING_FROM) & (m >= 1e-3)
+    z1, m1 = jnp.where(large, z, STIRLING_FROM), jnp.where(large, m, 1)
+    rise = jnp.where(large, lax.lgamma(m1) - log_beta(z1, m1), lax.lgamma(over) - lax.lgamma(under))
+    ratio = jnp.exp(rise) * gamma_sign(over) * gamma_sign(under)
     odd = lax.rem(jnp.floor(m), lax.full_like(m, 2)) != 0
     ratio = jnp.where(both & odd, -ratio, ratio)
-    return jnp.where(m == 0, 1, jnp.where(z_pole & ~top_pole, 0, ratio))
+    ratio = jnp.where((m == 0) & ~jnp.isfinite(ratio), 1, ratio)  # the slope by m stays elsewhere
+    return jnp.where(z_pole & ~top_pole, 0, ratio)
 
 
 @elementwise(complex_too=True)
