@@ -4,7 +4,8 @@ Real arguments go through the logarithm of its modulus, an operation of XLA, and
 ones through Stirling's series far from the origin, with recurrence and reflection.
 
 Read before: ``special.operands``, ``saem.special.functions``, ``saem.special.incomplete``.
-Invariant: the relative error is that of exp(gammaln): the logarithm times the rounding unit
+Invariant: the relative error is that of exp(gammaln): the logarithm times the rounding unit.  What
+is a ratio of gamma functions is computed by the beta function where that keeps more digits
 (tests/kernel/scipy/test_special.py).
 Source: DLMF 5.5.1 (recurrence), 5.5.3 (reflection), 5.11.1 (Stirling), 24.2 (Bernoulli numbers);
 Hare 1997, "Computing the principal branch of log-gamma".

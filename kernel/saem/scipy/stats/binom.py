@@ -16,7 +16,7 @@ def log_probability(k: Array, n: Array, p: Array) -> Array:
 
     def form(k: Array) -> Array:
         outcomes = xlogy(k, p) + xlog1py(n - k, -p)
-        # What is certain has one way to happen, whose logarithm the sum of lgammas rounds.
+        # What is certain has one way to happen, whose logarithm rounding keeps from 0.
         certain = (outcomes == 0) | ((k == 0) & (n == 0))
         return jnp.where(certain, 0, log_choose(n, k) + outcomes)
 
