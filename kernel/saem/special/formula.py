@@ -105,8 +105,8 @@ class OnNumpy(OnValues):
     """Runs a formula on NumPy's arrays."""
 
     unary: ClassVar[dict[str, Callable]] = {
-        "log": np.log, "exponential": np.exp, "log_plus_one": np.log1p, "sqrt": np.sqrt,
-        "abs": np.abs,
+        "log": np.log, "exponential": np.exp, "log_plus_one": np.log1p,
+        "exponential_minus_one": np.expm1, "sqrt": np.sqrt, "abs": np.abs,
     }
     others: ClassVar[dict[str, Callable]] = {
         "negate": np.negative, "not": np.logical_not, "add": np.add, "subtract": np.subtract,
@@ -136,7 +136,7 @@ class OnArrays(OnValues):
 
     unary: ClassVar[dict[str, Callable]] = {
         "log": maths.log, "exponential": maths.exp, "log_plus_one": maths.log1p,
-        "sqrt": maths.sqrt, "abs": numbers.abs,
+        "exponential_minus_one": maths.expm1, "sqrt": maths.sqrt, "abs": numbers.abs,
     }
     others: ClassVar[dict[str, Callable]] = {
         "negate": arithmetic.neg, "not": compare.bitwise_not, "add": arithmetic.add,

@@ -135,6 +135,7 @@ def _polygamma(m: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 lgamma_in_double = one_by_one(_lgamma)
 digamma_in_double = one_by_one(_digamma)
+zeta_in_double = in_double(_zeta)
 
 
 def bessel(order: int) -> Callable:
@@ -277,7 +278,7 @@ def _zeta_slope(s: Any, q: Any) -> Any:
 class Zeta(SpecialPair):
     """Hurwitz's zeta function: the sum of (q + k) ** -s over k = 0, 1, …"""
 
-    hlo, numpy = "zeta", staticmethod(in_double(_zeta))
+    hlo, numpy = "zeta", staticmethod(zeta_in_double)
     partials = (lambda t, out, s, q: mul(t, _zeta_slope(s, q)), lambda t, out, s, q: mul(
         t, mul(neg(s), zeta(add(s, number_like(s, 1.0)), q))))
 

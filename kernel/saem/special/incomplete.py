@@ -4,15 +4,16 @@ By power series where the argument is small, by continued fractions where it is 
 derivative by the parameter goes term by term through both.
 
 Read before: ``special.formula``, ``special.functions``.
-Invariant: igamma + igammac = 1, and neither loses its small values to a subtraction from 1, but
-igammac of a parameter below 1/2 at x < 1.
-Source: DLMF 5.11.1 (Stirling), 8.2.6, 8.7.1 (series), 8.9.2 (fraction), 8.17.22 (beta);
+Invariant: igamma + igammac = 1, and neither loses its small values to a subtraction from 1.
+Source: DLMF 5.7.3 (log gamma), 5.11.1 (Stirling), 8.2.6, 8.7.1 (series), 8.9.2 (fraction), 8.17.22
+(beta);
 Thompson and Barnett 1986, "Coulomb and Bessel functions of complex arguments and order" (Lentz's
 method, modified).
 """
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any, ClassVar
 
@@ -36,6 +37,7 @@ from saem.special.functions import (
     lgamma_in_double,
     no_derivative,
     stirling_rest,
+    zeta_in_double,
 )
 from saem.transform.jvp import jvp_flat
 
@@ -71,7 +73,7 @@ def _fraction(of, a, x, active):
         inverse = top * d + bottom
         d_new = 1.0 / inverse
         dd_new = -(dtop * d + top * dd - 1.0) * d_new * d_new
-        dc_new = (dtop * c - top * dc) / (c * c) - 1.0
+        dc_new = (dtop - top * dc / c) / c - 1.0
         c_new = bottom + top / c
         delta = c_new * d_new
         step = h * (dc_new * d_new + c_new * dd_new)
@@ -111,6 +113,37 @@ def _lower_and_upper(of, a, x):
     weight = (safe_a * safe_x.log() - safe_x - safe_a.lgamma()).exponential()
     lower, upper = weight * series / safe_a, weight * fraction
     return of.where(far, 1.0 - upper, lower), of.where(far, upper, 1.0 - lower)
+
+
+@functools.cache
+def _lgamma_coefficients() -> list[float]:
+    """Return the coefficients of (log gamma(1 + a) + log(1 + a)) / a, by powers of a."""
+    k = np.arange(2.0, 28.0)
+    rest = (-1) ** k * zeta_in_double(k, 2.0) / k
+    return [1.0 - np.euler_gamma, *rest.tolist()]
+
+
+def _little_upper(of, a, x):
+    """Return igammac where 0 < a < 1/2 and 0 < x < 1: there 1 less igamma is lost in rounding.
+
+    igamma is e^l M(a, a + 1, -x), with e^l = x^a / gamma(1 + a): the 1 of M leaves 1 - e^l, and
+    each other term of M has the factor a.
+    """
+    eps = float(np.finfo(of.dtype).eps)
+    here = (a > 0.0) & (a < 0.5) & (x > 0.0) & (x < 1.0)
+    a, x = of.where(here, a, 0.25), of.where(here, x, 0.5)
+
+    def body(k, power, total):
+        power = -power * x / k
+        total = total + power / (a + k)
+        return [power, total], (power.abs() > total.abs() * eps)
+
+    total = of.loop(STEPS, body, [of.number(1.0), of.number(0.0)], here)[1]
+    ratio = of.number(0.0)
+    for c in reversed(_lgamma_coefficients()):
+        ratio = ratio * a + c
+    log = a * x.log() + a.log_plus_one() - a * ratio
+    return here, -(log.exponential_minus_one() + log.exponential() * a * total)
 
 
 def _density(a, x):
@@ -155,7 +188,8 @@ class Igammac(GammaFormula):
 
     @staticmethod
     def formula(of, a, x):
-        return _edges(of, a, x, _lower_and_upper(of, a, x)[1], 1.0, 0.0)
+        out = of.where(*_little_upper(of, a, x), _lower_and_upper(of, a, x)[1])
+        return _edges(of, a, x, out, 1.0, 0.0)
 
 
 @primitive("igamma_grad_a")

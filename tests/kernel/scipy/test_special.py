@@ -67,6 +67,8 @@ VALUES = {
                           np.array([1e-6, 1e-7, 0.77, 0.9, 0.8])), 1e-12),
     "poch of large": ((np.array([16, 200, 300, 1e6, 20]), np.array([0.5, 1, 2, 3, 1e-4])), 1e-11),
     "comb of large": ((np.array([60, 100, 1e5, 7]), np.array([30, 3, 4, 7.0])), 1e-11),
+    "gammaincc of little": ((np.repeat([1e-8, 1e-4, 0.02, 0.3, 0.49], 4),
+                             np.tile([1e-8, 0.1, 0.6, 0.99], 5)), 1e-12),
     "gammaincc of small": ((np.repeat([1e-8, 1e-4, 0.02, 0.3], 3), np.tile([1, 1.2, 7.0], 4)),
                            1e-12),
     "betainc": ((HALF[:9], HALF[20:29], np.linspace(0.01, 0.99, 9)), 1e-12),
@@ -124,6 +126,22 @@ def test_an_infinite_parameter_leaves_no_mass_below(jax_oracle, name):
     wanted = jax_oracle.run(ASK_SCIPY, name=name, args=(np.full(4, np.inf), x)).value[0]
     got = getattr(sp, name)(np.float32(np.inf), x.astype(np.float32))
     assert np.asarray(got).tolist() == wanted.tolist()
+
+
+def test_divergences_of_close_numbers_keep_their_digits():
+    p = np.array([100, 1e6, 0.3, 3e4, 1e-30, 2, 7, 1e36], np.float32)
+    q = p * np.array([1.0001, 0.9999, 1.001, 1.9, 1.5, 0.51, 1, 1.01], np.float32)
+    wide_p, wide_q = p.astype(float), q.astype(float)
+    relative = wide_p * np.log1p((wide_p - wide_q) / wide_q)
+    np.testing.assert_allclose(sp.rel_entr(p, q), relative, 1e-6)
+    np.testing.assert_allclose(sp.kl_div(p, q), relative - wide_p + wide_q, 2e-6)
+    assert (np.asarray(sp.kl_div(p, q)) >= 0).all()
+    by_p, by_q = jax.grad(lambda p, q: sp.kl_div(p, q).sum(), (0, 1))(p, q)
+    np.testing.assert_allclose(by_p, relative / wide_p, 1e-6)
+    np.testing.assert_allclose(by_q, (wide_q - wide_p) / wide_q, 1e-6)
+    for function in (sp.kl_div, sp.rel_entr):
+        second = jax.vmap(jax.grad(jax.grad(function)))(p, q)
+        np.testing.assert_allclose(second, 1 / wide_p, 1e-6)
 
 
 @pytest.mark.usefixtures("little_effort")

@@ -10,6 +10,8 @@ Source: Box and Cox 1964 (``boxcox``); Kullback and Leibler 1951.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from saem import lax
@@ -76,14 +78,57 @@ def entr(x: ArrayLike) -> Array:
     return jnp.where(x < 0, -np.inf, -_xlogx(x))
 
 
-def _rel_entr(p: Array, q: Array) -> Array:
+def _close(p: Array, q: Array) -> tuple[Array, Array, Array, Array]:
+    """Return where p and q are close, p (1 elsewhere), y = (p - q) / (p + q), and atanh(y) - y.
+
+    There log(p / q) = 2 atanh(y), in which nothing cancels as it does in log(p) - log(q).
+    """
+    close = (p < 2 * q) & (q < 2 * p) & (p + q < np.inf)
+    p, q = jnp.where(close, p, 1), jnp.where(close, q, 1)
+    y = (p - q) / (p + q)
+    square, series = y * y, 0
+    for odd in range(35, 1, -2):  # |y| < 1/3: as many terms as double precision needs
+        series = (series + 1 / odd) * square
+    return close, p, y, y * series
+
+
+@custom_jvp
+def _log_ratio(p: Array, q: Array) -> Array:
+    close, _, y, rest = _close(p, q)
+    return jnp.where(close, 2 * (y + rest), jnp.log(p) - jnp.log(q))
+
+
+_log_ratio.defjvps(lambda dp, out, p, q: dp / p, lambda dq, out, p, q: -dq / q)
+
+
+@custom_jvp
+def _relative(p: Array, q: Array) -> Array:
+    return p * _log_ratio(p, q)
+
+
+_relative.defjvps(lambda dp, out, p, q: dp * (_log_ratio(p, q) + 1),
+                  lambda dq, out, p, q: -dq * p / q)
+
+
+@custom_jvp
+def _divergence(p: Array, q: Array) -> Array:
+    close, close_p, y, rest = _close(p, q)
+    near = 2 * close_p * (y * y / (1 + y) + rest)  # p - q = 2 p y / (1 + y)
+    return jnp.where(close, near, _relative(p, q) - p + q)
+
+
+_divergence.defjvps(lambda dp, out, p, q: dp * _log_ratio(p, q),
+                    lambda dq, out, p, q: dq * jnp.where(q < np.inf, (q - p) / q, 1))
+
+
+def _inside(of: Callable[[Array, Array], Array], p: Array, q: Array) -> tuple[Array, Array, Array]:
+    """Return where p and q are positive, ``of`` them there, and what p log(p / q) is elsewhere."""
     if aval_of(q).shape != jnp.broadcast_shapes(aval_of(p).shape, aval_of(q).shape):
         q = lax.convert_element_type(q, aval_of(q).dtype)  # a stretched q is never weak, as in JAX
     both = (p > 0) & (q > 0)
     # What is not chosen is computed at 1, so that its derivative is no NaN.
-    safe_p, safe_q = jnp.where(both, p, 1), jnp.where(both, q, 1)
-    inside = _xlogx(safe_p) - _xlogy(safe_p, safe_q)
-    return jnp.where(both, inside, jnp.where((p == 0) & (q >= 0), 0, np.inf))
+    inside = of(jnp.where(both, p, 1), jnp.where(both, q, 1))
+    return both, inside, jnp.where((p == 0) & (q >= 0), 0, np.inf)
 
 
 @elementwise(by_first=True)
@@ -93,7 +138,7 @@ def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
     >>> rel_entr(jnp.array([0., 2.]), jnp.array([1., 2.]))
     Array([0., 0.], dtype=float32)
     """
-    return _rel_entr(p, q)
+    return jnp.where(*_inside(_relative, p, q))
 
 
 @elementwise(by_first=True)
@@ -103,7 +148,8 @@ def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
     >>> kl_div(jnp.array([0., 2.]), jnp.array([1., 2.]))
     Array([1., 0.], dtype=float32)
     """
-    return _rel_entr(p, q) - p + q
+    both, inside, outside = _inside(_divergence, p, q)
+    return jnp.where(both, inside, outside - p + q)
 
 
 @custom_jvp
