@@ -118,7 +118,6 @@ a | a=4 | jnp.outer(x, x)
 a | a=4 | x.size * x
 a | a=4 | jnp.median(x)
 a | a=4 | jnp.unique(x, size=3)
-a | a=4 | jnp.searchsorted(x, 0.5)
 a | a=4 | jnp.fft.fft(x)
 a | a=4 | jnp.ones(3)[x.shape[0] - 3]
 a, 2*b | a=2 b=3 | x.reshape(x.shape[0], 2, -1)
@@ -244,7 +243,6 @@ a, b | a=4 b=3 | lax.platform_dependent(x, cpu=lambda v: v + 1, default=lambda v
 a, b | a=4 b=3 | jax.vjp(lambda v: v @ v.T, x)[1](jnp.ones((x.shape[0], x.shape[0])))
 a, b | a=4 b=3 | lax.ragged_dot(x, jnp.ones((2, x.shape[1], 3)), jnp.array([2, 2]))
 a, b | a=4 b=3 | jnp.piecewise(x, [x < 0], [lambda v: -v, lambda v: v])
-a, b | a=4 b=3 | jnp.searchsorted(jnp.sort(x[0]), x[1], method='sort')
 a, b | a=4 b=3 | jnp.polyval(jnp.ones(3), x)
 a, b | a=2 b=5; a=1 b=1 | lax.reduce_window(x, 0., lax.add, (1, x.shape[1]), (1, 1), 'VALID')
 a | a=5; a=4 | jnp.fft.fftfreq(x.shape[0])
@@ -253,6 +251,19 @@ a | a=5 | np.arange(3) * x.shape[0]
 a | a=5 | x.shape[0] - np.arange(3)
 a | a=5 | np.float32(2) * x.shape[0]
 a | a=5 | jax.random.multivariate_normal(jax.random.key(0), jnp.zeros(2), jnp.eye(2), x.shape)
+a, b | a=4 b=3; a=5 b=2 | x.at[::2].set(0.)
+a, b | a=4 b=3; a=5 b=2 | x.at[::-2].set(jnp.arange(x.shape[1]))
+a, b | a=4 b=3; a=5 b=7 | x.at[:, ::-3].set(jnp.arange((x.shape[1] + 2) // 3))
+a, b | a=4 b=3; a=1 b=1 | jnp.insert(x, 1, 5., axis=0)
+a, b | a=4 b=3; a=1 b=1 | jnp.insert(x, jnp.array([0, 2, 2]), 5., axis=1)
+a, b | a=4 b=3; a=5 b=2 | jnp.unravel_index(jnp.array([3, 5, -1]), x.shape)
+a, b@a>=2 | a=4 b=3; a=2 b=1 | jnp.unstack(x[:2])
+a, b | a=4 b=3; a=9 b=2 | jax.random.choice(jax.random.key(0), x, (2,))
+a, b | a=4 b=3; a=1 b=2 | jax.random.dirichlet(jax.random.key(0), jnp.abs(x) + 1)
+a, b | a=4 b=3; a=1 b=2 | jax.random.gamma(jax.random.key(0), jnp.abs(x) + 1)
+a, b | a=4 b=3; a=1 b=2 | grad(lambda v: jnp.sum(jnp.sort(v, 0) * x))(x)
+a, b | a=4 b=3; a=5 b=2 | jnp.nanpercentile(x, 30, axis=0)
+a | a=4; a=1 | jax.scipy.linalg.toeplitz(x)
 """
 ROWS = [tuple(part.strip() for part in row.split(" | ")) for row in ROWS.strip().splitlines()]
 
@@ -328,6 +339,10 @@ a, b | a=4 b=3; a=3 b=4 | jnp.diagonal(x)
 a, b | a=4 b=3; a=3 b=8 | jnp.packbits(x > 0, axis=1)
 a | a=5; a=4 | jnp.fft.rfftfreq(x.shape[0])
 a | a=5; a=1 | jnp.geomspace(1, 2, x.shape[0] + 1)
+a | a=4; a=1 | jnp.searchsorted(x, 0.5)
+a, b@a>=2 | a=4 b=3; a=2 b=9 | jnp.searchsorted(jnp.sort(x[0]), x[1], side='right')
+a, b@a>=2 | a=4 b=3; a=2 b=9 | jnp.searchsorted(jnp.sort(x[0]), x[1], method='sort')
+a | a=5; a=1 | jax.random.choice(jax.random.key(0), x, (3,), p=jnp.abs(x))
 """.strip().splitlines()
 
 

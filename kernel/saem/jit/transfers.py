@@ -266,13 +266,20 @@ def block_until_ready(x: Any) -> Any:
     >>> jax.block_until_ready({"a": jnp.array([1, 2])})
     {'a': Array([1, 2], dtype=int32)}
     """
-    for leaf in tree.leaves(x):
-        if hasattr(leaf, "block_until_ready"):
-            try:
+    arrays = []
+    try:
+        for leaf in tree.leaves(x):
+            if isinstance(leaf, _jaxlib.ArrayImpl):
+                arrays.append(leaf)
+            elif hasattr(leaf, "block_until_ready"):
                 leaf.block_until_ready()
-            except _jaxlib.JaxRuntimeError as error:
-                failure = effects.with_cause(error)
-                raise failure from failure.__cause__
+        if len(arrays) == 1:
+            arrays[0].block_until_ready()
+        else:
+            _jaxlib.batched_block_until_ready(arrays)
+    except _jaxlib.JaxRuntimeError as error:
+        failure = effects.with_cause(error)
+        raise failure from failure.__cause__
     return x
 
 

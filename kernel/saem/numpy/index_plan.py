@@ -488,8 +488,10 @@ def _by_axis(tokens: tuple, values: Sequence[Any], shape: tuple[int, ...]):
 def stepped(low: Any, length: int, step: int) -> Any:
     """Return ``length`` places, ``step`` apart, the least of them ``low``."""
     if isinstance(length, Dim):
-        count = mul(iota(INT32, length), np.int32(abs(step)))
-        return add(count, broadcast_in_dim(as_index(low, INT32), (length,)))
+        first = as_index(low, INT32)
+        if step < 0:
+            first = add(first, as_index((length - 1) * -step, INT32))
+        return add(mul(iota(INT32, length), np.int32(step)), broadcast_in_dim(first, (length,), ()))
     places = np.arange(length) * step - min(0, (length - 1) * step)
     if isinstance(low, (np.integer, int)):
         return as_index(places + int(low), INT32)

@@ -21,10 +21,11 @@ from saem.compile.arrays import rows_from_host
 from saem.compile.dispatch import check_not_deleted, device_of
 from saem.core import config, dtypes, errors
 from saem.core.avals import aval_of, represented_aval
-from saem.core.dimensions import as_size, unwrapped
+from saem.core.dimensions import Dim, as_size, unwrapped
 from saem.core.trace import Tracer, concrete_or_none, is_concrete
 from saem.jit.library import library_function
 from saem.numpy.axes import array_argument, as_array, numbers_may_be_arrays, refuse_out
+from saem.numpy.index_plan import as_index
 from saem.numpy.indexing import getitem, scatter_update
 from saem.numpy.manipulation import atleast_1d, atleast_2d, atleast_3d, broadcast_to, ravel, reshape
 from saem.numpy.promote import check_arraylike, convert_value, listed, promote_dtypes, scalar
@@ -569,7 +570,8 @@ def _insert_dynamic(arr: Any, obj: Any, values: Any, axis: int) -> Any:
     count = values.shape[axis] if places.shape[0] == 1 else places.shape[0]
     values = broadcast_to(values, tuple([count if i == axis else n
                                          for i, n in enumerate(arr.shape)]))
-    places = broadcast_to(numbers.min(numbers.max(places, np.int32(0)), np.int32(size)), (count,))
+    last = as_index(size, np.dtype("int32"))
+    places = broadcast_to(numbers.min(numbers.max(places, np.int32(0)), last), (count,))
     ordered, order = sort((places, shape.iota(np.dtype("int32"), count)), num_keys=1)
     new = ordered + np.arange(count, dtype=np.int32)
     old = _others(new, size + count, size)
@@ -594,6 +596,8 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
         arr, axis = ravel(arr), 0
     axis = canonical_axis(axis, arr.ndim)
     size = arr.shape[axis]
+    if isinstance(size, Dim) and not isinstance(obj, slice):
+        return _insert_dynamic(arr, as_array(obj), values, axis)
     if isinstance(obj, Tracer) and not is_concrete(obj) and dtypes.is_integer(obj.dtype):
         return _insert_dynamic(arr, obj, values, axis)
     places = _slots("insert", obj, size)

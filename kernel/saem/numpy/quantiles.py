@@ -22,7 +22,13 @@ from saem.numpy.arithmetic import add, multiply, subtract
 from saem.numpy.axes import array_argument, canonical_axes, keep_axes, refuse_out
 from saem.numpy.indexing import getitem
 from saem.numpy.logic import less
-from saem.numpy.promote import FLOAT32, if_else, promote_dtypes_inexact, scalar
+from saem.numpy.promote import (
+    FLOAT32,
+    broadcast_shapes,
+    if_else,
+    promote_dtypes_inexact,
+    scalar,
+)
 from saem.numpy.reductions import strong
 from saem.numpy.reductions import sum as reduce_total
 from saem.ops import arithmetic as ops
@@ -311,6 +317,6 @@ def _at(ordered: Any, place: Any, last: Any, lead: tuple[int, ...]) -> Any:
 
 
 def _together(x: Any, y: Any) -> tuple[Any, Any]:
-    sizes = np.broadcast_shapes(x.shape, y.shape)
+    sizes = broadcast_shapes(x.shape, y.shape)
     dims = tuple(range(len(sizes)))
     return broadcast_in_dim(x, sizes, dims), broadcast_in_dim(y, sizes, dims)

@@ -15,12 +15,13 @@ import numpy as np
 
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
-from saem.core.dimensions import unwrapped
+from saem.core.dimensions import Dim, unwrapped
 from saem.core.lazy import later
 from saem.core.sharded import sharding_of
 from saem.jit.library import library_function
 from saem.numpy.arithmetic import negative
 from saem.numpy.axes import array_argument
+from saem.numpy.index_plan import as_index
 from saem.numpy.indexing import getitem
 from saem.numpy.joining import parts_of
 from saem.numpy.manipulation import ravel
@@ -255,7 +256,7 @@ def _searchsorted(a: Any, v: Any, sorter: Any, side: str, method: str) -> Any:
     if sorter is not None:
         a = getitem(a, sorter)
     size = a.shape[0]
-    wide = size > np.iinfo(np.int32).max
+    wide = not isinstance(size, Dim) and size > np.iinfo(np.int32).max
     index = np.dtype("int64" if wide else "int32")
     if not size:
         return broadcast_in_dim(scalar(0, index), v.shape, ())
@@ -310,7 +311,7 @@ MOST_WRITTEN = 7
 def _by_halving(a: Any, v: Any, side: str, index: Any, unrolled: bool) -> Any:
     """Halve the interval (low, high] that holds the place until one is left."""
     size, work = a.shape[0], np.dtype("uint64" if index.itemsize == 8 else "uint32")
-    rounds = size.bit_length()
+    rounds = 32 if isinstance(size, Dim) else size.bit_length()
 
     def halve(interval: tuple[Any, Any], _: None = None) -> tuple[tuple[Any, Any], None]:
         low, high = interval
@@ -319,7 +320,7 @@ def _by_halving(a: Any, v: Any, side: str, index: Any, unrolled: bool) -> Any:
         left = _before(v, there, side == "left")
         return (if_else(left, low, middle), if_else(left, middle, high)), None
 
-    interval = tuple([broadcast_in_dim(scalar(n, work), v.shape, ()) for n in (0, size)])
+    interval = tuple([broadcast_in_dim(as_index(n, work), v.shape, ()) for n in (0, size)])
     if unrolled or rounds <= MOST_WRITTEN:
         for _ in range(rounds):
             interval, _ = halve(interval)

@@ -19,6 +19,7 @@ import numpy as np
 
 from saem.core import config, dtypes, errors
 from saem.core.avals import aval_of
+from saem.core.dimensions import Dim
 from saem.core.frames import boundary
 from saem.core.lazy import later
 from saem.core.trace import Tracer, concrete_or_none
@@ -419,13 +420,14 @@ def unravel_index(indices: ArrayLike, shape: Shape | ArrayLike) -> tuple[Any, ..
     indices = array_argument("unravel_index", indices)
     if isinstance(shape, Tracer):
         shape = tuple(shape) if shape.ndim else (shape,)
-    traced = isinstance(shape, Sequence) and any(isinstance(n, Tracer) for n in shape)
+    traced = isinstance(shape, Sequence) and any(isinstance(n, (Tracer, Dim)) for n in shape)
     sizes = shape if traced else np.atleast_1d(np.asarray(shape)).tolist()
     if any(np.ndim(n) for n in sizes):
         raise errors.explained(errors.ArgumentError, "unravel_index.C1",
                                "unravel_index: shape should be a scalar or 1D sequence.",
                                advice="Give one size for each axis.")
     if traced:
+        sizes = [n.__jax_array__() if isinstance(n, Dim) else n for n in sizes]
         return _unravel_traced(indices, tuple(sizes))
     return _unravel_known(indices, shape=tuple(map(int, sizes)))
 

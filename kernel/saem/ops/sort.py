@@ -127,7 +127,8 @@ class Sort(Primitive):
         if all(t is None for t in tangents):
             return bind(self, *primals), list(tangents)
         shape = aval_of(primals[0]).shape
-        dtype = np.dtype("uint32" if shape[self.dimension] < 1 << 32 else "uint64")
+        size = shape[self.dimension]
+        dtype = np.dtype("uint32" if isinstance(size, Dim) or size < 1 << 32 else "uint64")
         positions = broadcasted_iota(dtype, shape, self.dimension,
                                      out_sharding=sharding_of(aval_of(primals[0])))
         *outs, places = bind(self, *primals, positions)

@@ -17,7 +17,8 @@ import numpy as np
 from saem import lax
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
-from saem.core.dimensions import is_static, unwrapped
+from saem.core.dimensions import Dim, is_static, unwrapped
+from saem.numpy.index_plan import as_index
 from saem.ops.linear import literal
 from saem.ops.random_bits import random_bits
 from saem.ops.shape import canonical_axis
@@ -26,7 +27,7 @@ from saem.random.continuous import standard_gumbel, to_rank_of
 from saem.random.keys import as_dtype, as_shape, joined_shape, placed, takes_any_key, used
 from saem.typing import Array, ArrayLike, DTypeLike, Shape
 
-I32 = np.dtype("int32")
+I32, U32 = np.dtype("int32"), np.dtype("uint32")
 
 
 def take(x: Any, places: Any, axis: int) -> Any:
@@ -108,11 +109,11 @@ def permutation(key: ArrayLike, x: int | ArrayLike, axis: int = 0, independent: 
 def first_at_least(sums: Any, wanted: Any) -> Any:
     """Return the first place in ascending ``sums`` that is at least each of ``wanted``."""
     n = aval_of(sums).shape[0]
-    low = lax.full_like(wanted, 0, np.dtype("uint32"))
-    high = lax.full_like(wanted, n, np.dtype("uint32"))
-    for _ in range(n.bit_length()):
+    low = lax.full_like(wanted, 0, U32)
+    high, last = lax.add(low, as_index(n, U32)), as_index(n - 1, U32)
+    for _ in range(32 if isinstance(n, Dim) else n.bit_length()):
         middle = lax.add(low, lax.div(lax.sub(high, low), literal(2, "uint32")))
-        inside = lax.min(middle, literal(n - 1, "uint32"))
+        inside = lax.min(middle, last)
         reached = lax.le(wanted, take(sums, inside, 0))
         low, high = lax.select_n(reached, middle, low), lax.select_n(reached, high, middle)
     return lax.convert_element_type(high, I32)
@@ -122,8 +123,9 @@ def first_at_least(sums: Any, wanted: Any) -> Any:
 def _choice(key, n, shape, replace, axis, mode, a, p):
     draws = math.prod(shape)
     if p is None and replace:
-        zero, end = (literal(v, dtypes.default_dtype(int)) for v in (0, n))
-        places = uniform_integers(key, shape, dtypes.default_dtype(int), zero, end)
+        dtype = dtypes.default_dtype(int)
+        end = n.__jax_array__() if isinstance(n, Dim) else literal(n, dtype)
+        places = uniform_integers(key, shape, dtype, literal(0, dtype), end)
     elif p is None:
         order = shuffled(key, lax.iota(dtypes.default_dtype(int), n), 0)
         places = lax.slice(order, (0,), (draws,))

@@ -22,7 +22,7 @@ import numpy as np
 import saem.numpy as jnp
 from saem import lax
 from saem.core import config, errors
-from saem.core.avals import ShapedArray, aval_of
+from saem.core.avals import ShapedArray, ShapeDtypeStruct, aval_of
 from saem.core.jaxpr import ClosedJaxpr
 from saem.core.primitive import NOT_LINEAR, Primitive, absent, primitive
 from saem.core.sharded import plain
@@ -252,7 +252,7 @@ def dirichlet(key: ArrayLike, alpha: ArrayLike, shape: Shape | None = None,
             errors.ArgumentError, "dirichlet.C1",
             f"dirichlet requires alpha.ndim >= 1, got alpha.ndim == {len(sizes)}",
             advice="Its last axis holds the weights.")
-    batch = joined_shape("dirichlet", shape, np.broadcast_to(False, sizes[:-1]))
+    batch = joined_shape("dirichlet", shape, ShapeDtypeStruct(sizes[:-1], dtype))
     used(key)
     return _dirichlet(key, (*batch, sizes[-1]), dtype, alpha)
 

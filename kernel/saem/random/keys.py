@@ -31,6 +31,7 @@ from saem.numpy.at import IndexUpdateHelper
 from saem.numpy.indexing import getitem
 from saem.numpy.manipulation import swapaxes
 from saem.numpy.methods import contains
+from saem.numpy.promote import broadcast_shapes
 from saem.numpy.take_and_put import take
 from saem.ops.convert import convert_element_type
 from saem.ops.keys import Generator, KeyDType, PRNGKeyArray
@@ -481,11 +482,11 @@ def joined_shape(name: str, shape: Any, *operands: Any) -> tuple[int, ...]:
     if not any(shapes):
         return () if shape is None else as_shape(shape)
     try:
-        together = np.broadcast_shapes(*shapes)
+        together = broadcast_shapes(*shapes)
         if shape is None:
             return together
         wanted = as_shape(shape)
-        if np.broadcast_shapes(wanted, together) == wanted:
+        if broadcast_shapes(wanted, together) == wanted:
             return wanted
     except ValueError:
         wanted = shape

@@ -20,7 +20,7 @@ from saem.core import dtypes, errors
 from saem.core.avals import aval_of
 from saem.jit.library import library_function
 from saem.numpy.axes import array_argument
-from saem.numpy.creation import asarray, zeros, zeros_like
+from saem.numpy.creation import arange, asarray, zeros, zeros_like
 from saem.numpy.joining import concatenate
 from saem.numpy.promote import broadcast_together, if_else, promote_dtypes
 from saem.numpy.rearranging import flip
@@ -93,7 +93,7 @@ def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     values = strong(_joined(flip(c, -1), r[..., 1:], -1), c.dtype)
     if not n or not m:
         return zeros((*values.shape[:-1], n, m), c.dtype)
-    return values[..., np.arange(m) - np.arange(n)[:, None] + n - 1]
+    return values[..., arange(m) - arange(n)[:, None] + (n - 1)]
 
 
 @library_function(whole=True)
@@ -111,7 +111,7 @@ def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     values = _joined(c, r[..., 1:], -1)
     if not n or not m:
         return zeros((*values.shape[:-1], n, m), c.dtype)
-    return values[..., np.arange(m) + np.arange(n)[:, None]]
+    return values[..., arange(m) + arange(n)[:, None]]
 
 
 @library_function
