@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import saem as jax
+import saem.numpy as jnp
 from saem import lax
 from saem.compile.executables import content_key
 from saem.compile.lowering import lower
@@ -197,3 +198,30 @@ def test_places_inside_loops_reach_the_text_but_not_the_key():
     assert "loc(" not in made.as_text() and "\1" not in made.as_text()
     assert any("sine" in row and "op_name" in row
                for row in made.compile().as_text().splitlines())
+
+
+def stencil(key):
+    """Return numbers that each read their neighbours: the random ones are read four times."""
+    x = jax.random.uniform(key, (16, 16))
+    return sum(jnp.roll(x, n, axis) for n in (1, -1) for axis in (0, 1))
+
+
+def test_random_numbers_are_computed_once_for_all_that_read_them():
+    key = jax.random.key(0)
+    compiled = jax.jit(stencil).lower(key).compile()
+    assert compiled.as_text().count("random_bits") and len(
+        re.findall(r" call\(.*to_apply=%?random_bits", compiled.as_text())) == 1
+    with jax.disable_jit():
+        np.testing.assert_array_equal(compiled(key), stencil(key))
+    two = jax.jit(lambda a, b: (jax.random.bits(a), jax.random.bits(b)))
+    text = two.lower(key, key).as_text()
+    assert text.count("call @random_bits(") == 2 and text.count("func.func private") == 1
+
+
+def test_on_gpus_and_several_devices_random_numbers_are_written_in_place():
+    key = jax.random.key(0)
+    lowering = jax.jit(stencil).trace(key).lower(lowering_platforms=("cuda",))
+    assert "call @" not in lowering.as_text()
+    mesh = jax.make_mesh((2,), ("x",), devices=jax.devices()[:2])
+    whole = jax.NamedSharding(mesh, jax.P())
+    assert "call @" not in jax.jit(stencil).lower(jax.device_put(key, whole)).as_text()

@@ -294,6 +294,37 @@ class Writer:
             attributes, regions))
         return names
 
+    def apart(self, name: str, key: Any, write: Callable, *operands: str) -> str:
+        """Write ``write(writer, *operands)`` as a function that XLA leaves a function; return it.
+
+        XLA puts cheap operations into all that reads them, and computes them there again, for each
+        neighbour that a roll or a window reads.  What is many operations is better computed once.
+        Functions with the same ``key`` are one.  On GPUs and among several devices it is written
+        here: what XLA makes of functions there was not measured.
+        """
+        module = self.module
+        if module.platform != "cpu" or module.devices or module.sizes is not None:
+            return write(self, *operands)
+        avals = [self.avals[x] for x in operands]
+        key = name, key, *avals
+        symbol = module.memo.get(key)
+        if symbol is None:
+            inner = Writer(module)
+            inner.in_avals, inner.out_avals = self.in_avals, self.out_avals
+            inner.place = self.place
+            names = [f"%arg{i}" for i in range(len(operands))]
+            inner.avals.update(zip(names, avals))
+            symbol = module.memo[key] = module.unique_name(name)
+            function = module.function("private", symbol)
+            result = write(inner, *names)
+            types = inner.type_of(result)
+            function.define([f"{n}: {tensor_type(a)}" for n, a in zip(names, avals)],
+                            inner.operations, [result], types, types)
+        verb = "func.call" if self.depth else "call"
+        out = self.emit(f"{verb} @{symbol}({', '.join(operands)})", *operands)
+        self.operations[-1].add_frontend({"inlineable": "false"})
+        return out
+
     def unsharded(self, x: str, axes: Sequence[int]) -> str:
         """Return ``x``, whose ``axes`` the partitioner may not shard: it divides no such work."""
         module = self.module

@@ -492,6 +492,9 @@ class RandomBits(OnKeys):
         return both.astype(self.dtype).reshape(*keys.shape[:-1], *self.shape)
 
     def lower(self, ctx, keys):
+        return ctx.apart("random_bits", self, self.write, keys)
+
+    def write(self, ctx, keys):
         if not self.partitionable:
             return ctx.reshape(sequential_bits_text(ctx, self, keys), ctx.out_avals[0].shape)
         a, b = blocks_text(ctx, keys, math.prod(self.shape))
