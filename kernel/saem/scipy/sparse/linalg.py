@@ -114,16 +114,16 @@ def _bicgstab(A, b, x0, maxiter, tol, atol, M):
 
 
 def _orthogonal(w, k, basis, eps):
-    """Return ``w`` orthogonal to all columns of ``basis``, of length 1, and its old components.
+    """Return ``w`` orthogonal to all rows of ``basis``, of length 1, and its old components.
 
     It is made orthogonal twice, since once leaves rounding errors of the size of ``w``.  It will be
-    column ``k + 1``; it is zero where nothing but rounding errors is left of it.
+    row ``k + 1``; it is zero where nothing but rounding errors is left of it.
     """
     length = jnp.linalg.norm(w)
-    column = jnp.zeros(basis.shape[1], basis.dtype)
+    column = jnp.zeros(basis.shape[0], basis.dtype)
     for _ in range(2):
-        overlap = jnp.conj(basis.T) @ w
-        w, column = w - basis @ overlap, column + overlap
+        overlap = jnp.conj(basis @ jnp.conj(w))
+        w, column = w - overlap @ basis, column + overlap
     rest = jnp.linalg.norm(w)
     fresh = rest > eps * length
     w = jnp.where(fresh, w / jnp.where(fresh, rest, 1).astype(w.dtype), 0)
@@ -131,11 +131,26 @@ def _orthogonal(w, k, basis, eps):
 
 
 def _best(hessenberg, beta, eps):
-    """Return the combination of basis vectors with the smallest residual, and its length."""
+    """Return the combination of basis vectors with the smallest residual."""
     dtype = hessenberg.dtype
     target = jnp.zeros(hessenberg.shape[0], dtype).at[0].set(beta.astype(dtype))
-    y = jnp.linalg.lstsq(hessenberg, target, rcond=eps)[0]
-    return y, jnp.linalg.norm(hessenberg @ y - target)
+    return jnp.linalg.lstsq(hessenberg, target, rcond=eps)[0]
+
+
+def _rotated(turn, column, k):
+    """Return ``turn``, which makes the first k columns upper triangular, for ``column`` k too.
+
+    It turns the plane of its rows k and k + 1 (Givens).  Then abs(turn[k + 1, 0]) is the length of
+    the smallest residual of all combinations of k + 1 basis vectors, relative to the first one.
+    """
+    turned = turn @ column
+    a, b = turned[k], turned[k + 1]
+    length = jnp.hypot(jnp.abs(a), jnp.abs(b)).astype(a.dtype)
+    some = length != 0
+    c, s = (jnp.where(some, v / jnp.where(some, length, 1), w) for v, w in ((a, 1), (b, 0)))
+    plane = jnp.stack([jnp.conj(c) * turn[k] + jnp.conj(s) * turn[k + 1],
+                       c * turn[k + 1] - s * turn[k]])
+    return lax.dynamic_update_slice_in_dim(turn, plane, k, 0)
 
 
 class _Restarted(NamedTuple):
@@ -151,27 +166,33 @@ class _Restarted(NamedTuple):
 
 def _expand(problem, k, basis, hessenberg):
     """Take step ``k`` of Arnoldi's iteration: one more basis vector, one more column."""
-    w, column = _orthogonal(problem.product(basis[:, k]), k, basis, problem.eps)
-    return basis.at[:, k + 1].set(w), hessenberg.at[:, k].set(column)
+    w, column = _orthogonal(problem.product(basis[k]), k, basis, problem.eps)
+    return basis.at[k + 1].set(w), hessenberg.at[:, k].set(column)
 
 
 def _cycle(problem, state):
     """Return a better solution: the best one in the Krylov space of the residual."""
     x, r, beta, k = state
     restart, eps = problem.restart, problem.eps
-    basis = jnp.zeros((x.size, restart + 1), x.dtype).at[:, 0].set(
+    basis = jnp.zeros((restart + 1, x.size), x.dtype).at[0].set(
         r / jnp.where(beta == 0, 1, beta).astype(r.dtype))
     hessenberg = jnp.zeros((restart + 1, restart), x.dtype)
     if problem.incremental:
         def unfinished(inner):
-            i, _, H = inner
-            return (i < restart) & ((i == 0) | (_best(H, beta, eps)[1] > problem.limit))
-        _, basis, hessenberg = lax.while_loop(
-            unfinished, lambda s: (s[0] + 1, *_expand(problem, *s)), (0, basis, hessenberg))
+            i, turn, *_ = inner
+            return (i < restart) & (beta * jnp.abs(turn[i, 0]) > problem.limit)
+
+        def step(inner):
+            i, turn, *held = inner
+            basis, hessenberg = _expand(problem, i, *held)
+            return i + 1, _rotated(turn, hessenberg[:, i], i), basis, hessenberg
+
+        *_, basis, hessenberg = lax.while_loop(
+            unfinished, step, (0, jnp.eye(restart + 1, dtype=x.dtype), basis, hessenberg))
     else:
         basis, hessenberg = lax.fori_loop(
             0, restart, lambda i, s: _expand(problem, i, *s), (basis, hessenberg))
-    x = x + basis[:, :-1] @ _best(hessenberg, beta, eps)[0]
+    x = x + _best(hessenberg, beta, eps) @ basis[:-1]
     r = problem.residual(x)
     return x, r, jnp.linalg.norm(r), k + 1
 

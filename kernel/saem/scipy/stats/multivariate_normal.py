@@ -6,6 +6,7 @@ Invariant: densities are those of JAX (tests/kernel/scipy/test_stats_density.py)
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -16,6 +17,12 @@ from saem.jit.library import library_function
 from saem.numpy.axes import array_argument
 from saem.numpy.promote import promote_dtypes_inexact
 from saem.typing import Array, ArrayLike
+
+
+@functools.partial(jnp.vectorize, signature="(n,n),(n)->(n)")
+def _solved(root, step):
+    """Return root^-1 step; many steps of one root are the right sides of one system."""
+    return lax.linalg.triangular_solve(root, step[:, None], left_side=True, lower=True)[:, 0]
 
 
 @library_function(whole=True)
@@ -34,11 +41,7 @@ def _logpdf(x, mean, cov):
             "multivariate_normal.logpdf got incompatible shapes",
             advice=f"cov is [..., n, n] for a mean [..., n]; got {cov.shape} and {mean.shape}.")
     root = jnp.linalg.cholesky(cov)
-    steps = x - mean
-    batch = jnp.broadcast_shapes(steps.shape[:-1], cov.shape[:-2])
-    steps = jnp.broadcast_to(steps, (*batch, n))[..., None]
-    scaled = lax.linalg.triangular_solve(jnp.broadcast_to(root, (*batch, n, n)), steps,
-                                         left_side=True, lower=True)[..., 0]
+    scaled = _solved(root, x - mean)
     volume = jnp.sum(jnp.log(jnp.diagonal(root, axis1=-2, axis2=-1)), -1)
     return -(jnp.sum(scaled * scaled, -1) + n * math.log(2 * math.pi)) / 2 - volume
 
