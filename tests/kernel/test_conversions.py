@@ -46,6 +46,42 @@ def test_an_abstract_integer_is_no_index(jax_oracle):
         jax.jit(lambda i: list(range(i)))(1)
 
 
+@pytest.mark.parametrize("how", ["jax.jit({})(x)", "jax.vmap({})(jnp.stack([x, x]))", "({})(x)"])
+@pytest.mark.parametrize(("x", "asked", "sentence"), [
+    ("jnp.ones(2)", "float(x)", "Only scalar arrays can be converted to Python scalars"),
+    ("jnp.ones(1)", "int(x)", "Only scalar arrays can be converted to Python scalars"),
+    ("jnp.ones(2)", "complex(x)", "Only scalar arrays can be converted to Python scalars"),
+    ("jnp.ones(2)", "bool(x)", "The truth value of an array with more than one element"),
+    ("jnp.zeros(0)", "bool(x)", "The truth value of an empty array is ambiguous."),
+    ("jnp.bool_(True)", "[1, 2][x]", "Only integer scalar arrays can be converted to a scalar"),
+    ("jnp.float32(1)", "range(x)", "Only integer scalar arrays can be converted to a scalar"),
+    ("jnp.ones(1, int)", "[1, 2][x]", "Only integer scalar arrays can be converted to a scalar"),
+])
+def test_what_is_no_single_number_is_refused_alike_traced_or_not(jax_oracle, how, x, asked,
+                                                                  sentence):
+    call = how.format(f"lambda x: ({asked}, x)[1]")
+    same_error(jax_oracle, f"(lambda x: {call})({x})", sentence)
+
+
+def test_a_boolean_picks_from_numpys_arrays_as_a_mask(jax_oracle):
+    same(jax_oracle, "np.arange(3.)[jnp.bool_(True)].shape, np.arange(3.)[jnp.array(False)].shape")
+    same(jax_oracle, "written(np.arange(3.), jnp.bool_(True))", within=__name__)
+
+
+def written(values, mask):
+    values[mask] = 9
+    return values
+
+
+def test_a_derivative_does_not_delete_the_array_of_its_caller(jax_oracle):
+    source = "jax.grad(lambda x: (x.delete(), x.sum())[1])(jnp.ones(2))"
+    same_error(jax_oracle, source, "Abstract tracer value encountered where concrete value is")
+    x = jnp.ones(2)
+    with pytest.raises(errors.ConcretizationTypeError):
+        jax.grad(lambda x: (x.delete(), x.sum())[1])(x)
+    assert not x.is_deleted()
+
+
 @pytest.mark.parametrize("asked", ["bool(x)", "int(x)", "x.item()", "1. if x else 0."])
 def test_under_eager_grad_the_numbers_are_there(jax_oracle, asked):
     same(jax_oracle, f"seen_by_grad(lambda x: {asked})", within=__name__)

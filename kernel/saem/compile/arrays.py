@@ -25,9 +25,9 @@ from saem.compile.dispatch import (
     put_host,
     spread_like,
 )
-from saem.core import dtypes, source
+from saem.core import source
 from saem.core.avals import Seen, ShapedArray, aval_of
-from saem.core.conversions import immutable
+from saem.core.conversions import immutable, one_index, one_number, one_truth
 from saem.core.events import Transfer, bus
 from saem.core.lazy import later
 from saem.core.memory_spaces import HOST, space_of
@@ -122,31 +122,24 @@ def can_be_read(x: Any) -> bool:
     return here and not holds_addends(sharding)
 
 
-def one_number(x: Any, kind: type) -> Any:
+def python_number(x: Any, kind: type) -> Any:
     """Return the only element of ``x`` as a Python ``kind``.
 
     Raises: TypeError if ``x`` has dimensions, or is complex and ``kind`` is not.
     """
     if x.aval.shape:
-        raise TypeError("Only scalar arrays can be converted to Python scalars; got "
-                        f"arr.ndim={len(x.aval.shape)}. Index it first, or use .item().")
+        one_number(x)
     return kind(value_of(x)[()].item())
 
 
 def truth(x: Any) -> bool:
-    size = math.prod(x.aval.shape)
-    if size > 1:
-        raise ValueError("The truth value of an array with more than one element is ambiguous. "
-                         "Use a.any() or a.all()")
-    if size == 0:
-        raise ValueError("The truth value of an empty array is ambiguous. Use a.size > 0 to ask "
-                         "whether there are elements.")
+    if x.aval.shape:
+        one_truth(x)
     return bool(value_of(x).reshape(-1)[0])
 
 
 def index(x: Any) -> int:
-    if x.aval.shape or not (dtypes.is_integer(x.aval.dtype) or dtypes.is_bool(x.aval.dtype)):
-        raise TypeError("Only integer scalar arrays can be converted to a scalar index.")
+    one_index(x)
     return int(value_of(x))
 
 
@@ -328,9 +321,9 @@ _METHODS = {
     else format(value_of(x) if spec or can_be_read(x) else show(x), spec),
     "__len__": lambda x: len(x.aval),
     "__bool__": truth,
-    "__int__": lambda x: one_number(x, int),
-    "__float__": lambda x: one_number(x, float),
-    "__complex__": lambda x: one_number(x, complex),
+    "__int__": lambda x: python_number(x, int),
+    "__float__": lambda x: python_number(x, float),
+    "__complex__": lambda x: python_number(x, complex),
     "__index__": index,
     "__hash__": None,
     "__setitem__": _set,

@@ -318,6 +318,9 @@ class Setting(_jaxlib.Config):
             )
         return _Scope(self, _checked(declared, value[0], declared.name))
 
+    def __reduce__(self) -> str:
+        return self.declared.name  # ``pickle`` and ``copy`` find it in this module
+
     @property
     def is_chosen(self) -> bool:
         """Whether the environment, ``config.update`` or a scope of this thread set it."""

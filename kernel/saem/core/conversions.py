@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from saem.core import errors, paths
+from saem.core import dtypes, errors, paths
 from saem.core.hi_types import attribute_of, aval_method, is_high, operator_of
 from saem.core.refs import is_ref
 from saem.core.trace import Tracer, concrete_or_none, state
@@ -60,30 +60,57 @@ def known(tracer: Tracer, asked: str) -> Any:
     return value
 
 
-def _bool(self: Tracer) -> bool:
-    value = known(self, "bool")
-    if value is None and self.aval.size > 1:
+def one_number(x: Any) -> None:
+    """Refuse an array or tracer with axes, which is no Python number.  Raises: TypeError."""
+    shape = getattr(x.aval, "shape", ())
+    if shape:
+        raise TypeError("Only scalar arrays can be converted to Python scalars; got "
+                        f"arr.ndim={len(shape)}. Index it first, or use .item().")
+
+
+def one_index(x: Any) -> None:
+    """Refuse what cannot index a Python list.  Raises: TypeError."""
+    if getattr(x.aval, "shape", ()) or not dtypes.is_integer(x.aval.dtype):
+        raise TypeError("Only integer scalar arrays can be converted to a scalar index.")
+
+
+def one_truth(x: Any) -> None:
+    """Refuse what is not one element, whose truth is ambiguous.  Raises: ValueError."""
+    size = x.aval.size
+    if size > 1:
         raise ValueError("The truth value of an array with more than one element is ambiguous. "
                          "Use a.any() or a.all()")
+    if size == 0:
+        raise ValueError("The truth value of an empty array is ambiguous. Use `array.size > 0` to "
+                         "check that an array is not empty.")
+
+
+def _bool(self: Tracer) -> bool:
+    value = known(self, "bool")
     if value is None:
+        one_truth(self)
         raise refuse(self, errors.TracerBoolConversionError, "tracer.bool",
                      "Attempted boolean conversion of {}.", _USE_CONTROL_FLOW)
     return bool(value)
 
 
-def _from_concrete(convert: Callable[[Any], Any], name: str) -> Callable[[Tracer], Any]:
+def _from_concrete(convert: Callable[[Any], Any], name: str,
+                   check: Callable[[Any], None] = lambda x: None) -> Callable[[Tracer], Any]:
     def method(self: Tracer) -> Any:
         value = known(self, name)
         if value is None:
+            check(self)
             raise refuse_concretization(self, name)
         return convert(value)
 
     return method
 
 
-def _always_refused(name: str) -> Callable[[Tracer], Any]:
+def _always_refused(name: str, check: Callable[[Any], None] = lambda x: None
+                    ) -> Callable[[Tracer], Any]:
     def method(self: Tracer, *_args: Any, **_options: Any) -> Any:
         _refused_to(self, name)
+        check(self)
         raise refuse_concretization(self, name)
 
     return method
@@ -105,6 +132,7 @@ def refuse_concretization(tracer: Tracer, name: str) -> Any:
 def _index(self: Tracer) -> int:
     value = known(self, "index")
     if value is None:
+        one_index(self)
         raise refuse(self, errors.TracerIntegerConversionError, "tracer.index",
                      "The __index__() method was called on {}.",
                      "Python needs a number here, for example to index a list. Index an array "
@@ -165,7 +193,7 @@ def _getattr(self: Tracer, name: str) -> Any:
         return MethodType(method.fun, self)
     if name in _OF_PLACES or name in _PLACES:
         value = concrete_or_none(self)
-        if value is not None:
+        if value is not None and name != "delete":  # the array is the caller's
             return getattr(value, name)
         if name in _PLACES:
             raise refuse_concretization(self, name)
@@ -198,9 +226,9 @@ for _name, _method in {
     "itemsize": property(lambda self: self.aval.dtype.itemsize),
     "nbytes": property(lambda self: self.aval.dtype.itemsize * self.aval.size),
     "__bool__": _bool,
-    "__int__": _from_concrete(int, "int"),
-    "__float__": _always_refused("float"),
-    "__complex__": _always_refused("complex"),
+    "__int__": _from_concrete(int, "int", one_number),
+    "__float__": _always_refused("float", one_number),
+    "__complex__": _always_refused("complex", one_number),
     "__index__": _index,
     "__array__": _array,
     "__len__": _len,

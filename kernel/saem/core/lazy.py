@@ -65,11 +65,15 @@ def namespace(package: str, modules: Mapping[str, str]
     return find, names
 
 
+class LeftOut(AttributeError):
+    """A module has no such name on purpose; the message says why, or what to use instead."""
+
+
 def missing(package: str, name: str) -> AttributeError:
     """Return the error that a module has no such name; it says why, if that is on purpose."""
     why = left_out.reason(package, name)
-    return AttributeError(f"module {public_name(package)!r} has no attribute {name!r}"
-                          + (f": left out, because {why}" if why else ""))
+    text = f"module {public_name(package)!r} has no attribute {name!r}"
+    return LeftOut(f"{text}: left out, because {why}") if why else AttributeError(text)
 
 
 def says_what_is_left_out(package: str) -> Callable[[str], Any]:
@@ -114,7 +118,7 @@ class Whole(Importable):
         return own
 
 
-class later(ModuleType):
+class later(Importable):
     """``opt_einsum = later("opt_einsum")`` is that module, loaded when something of it is used."""
 
     def __getattr__(self, name: str) -> Any:

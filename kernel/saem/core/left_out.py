@@ -37,6 +37,7 @@ REASONS: dict[str, dict[str, str]] = {
         "ir_type_handlers jaxpr_subcomp lower_jaxpr_to_fun lower_jaxpr_to_module "
         "lowerable_effects merge_mlir_modules register_constant_handler token_type"
         .split(), WRITTEN_AS_TEXT),
+    "interpreters.ad": dict.fromkeys(["jvp", "linearize"], INTERNAL),
     "interpreters.partial_eval": dict.fromkeys(
         "Val custom_partial_eval_rules dce_jaxpr_call_rule dce_jaxpr_closed_call_rule "
         "partial_eval_jaxpr_custom_rules".split(), INTERNAL),

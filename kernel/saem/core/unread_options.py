@@ -63,6 +63,9 @@ _BY_REASON: dict[str, dict[str, Any]] = {
         "jax_serialization_version": 0, "jax_export_calling_convention_version": 10,
         "jax_export_ignore_forward_compatibility": False,
     },
+    "Saem makes no programs of TensorFlow": {
+        "jax2tf_associative_scan_reductions": False, "jax2tf_default_native_serialization": True,
+    },
     "it chooses between two ways in which JAX itself is written, or checks one of them": {
         "jax_check_static_indices": False, "jax_custom_vjp3": False, "jax_remat3": False,
         "jax_scan3": False, "jax_use_direct_linearize": True, "jax_disable_bwd_checks": False,
@@ -71,6 +74,7 @@ _BY_REASON: dict[str, dict[str, Any]] = {
         "jax_remove_size_one_mesh_axis_from_type": False,
         "jax_debug_leaked_clients_on_clear_backends": False,
         "jax_experimental_unsafe_xla_runtime_errors": False,
+        "eager_constant_folding": False, "check_vma": False,
         "jax_error_checking_behavior_divide": "ignore",
         "jax_error_checking_behavior_nan": "ignore", "jax_error_checking_behavior_oob": "ignore",
     },

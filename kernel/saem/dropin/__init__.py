@@ -6,7 +6,8 @@ done by ``python -m saem run script.py``, by ``%load_ext saem.jax`` in a noteboo
 Jupyter kernel named Saem.
 
 Read before: nothing.  Read after: ``dropin.finder`` (imports), ``dropin.private_names`` (what is
-offered of ``jax._src``), ``dropin.metadata`` (versions), ``dropin.run``, ``dropin.kernel``.
+offered of ``jax._src``), ``dropin.metadata`` (versions), ``dropin.workers`` (processes),
+``dropin.run``, ``dropin.kernel``.
 Invariant: ``jax.X`` is the same module object as ``saem.X``; an installed ``jax`` is never
 imported or changed; real JAX and Saem never meet in one process (tests/kernel/test_dropin.py).
 """
@@ -22,6 +23,7 @@ from saem.core import lazy
 from saem.core.trace import Tracer
 from saem.dropin.finder import AliasFinder, RealJaxError, name_in_jax, refuse_real_jax
 from saem.dropin.metadata import JAX_VERSION, JAX_VERSION_INFO
+from saem.dropin.workers import WorkerFinder
 from saem.ops.keys import PRNGKeyArray
 
 _finder = AliasFinder()
@@ -46,6 +48,7 @@ def install() -> None:
         return
     refuse_real_jax()
     sys.meta_path.insert(0, _finder)
+    WorkerFinder(install).start()
     saem.__version__ = version.__version__ = JAX_VERSION
     saem.__version_info__ = version.__version_info__ = JAX_VERSION_INFO
     saem.__name__ = "jax"

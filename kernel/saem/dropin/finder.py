@@ -110,6 +110,19 @@ class _MadeModule(Loader):
         pass
 
 
+class _Refused(Loader):
+    """A loader of a module that is left out: importing it gives the reason."""
+
+    def __init__(self, why: str):
+        self.why = why
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        raise ModuleNotFoundError(f"No module named {spec.name!r}: {self.why}", name=spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        pass
+
+
 class AliasFinder(MetaPathFinder):
     """Answer for ``jax`` and its submodules with Saem's, and for its metadata."""
 
@@ -138,7 +151,7 @@ class AliasFinder(MetaPathFinder):
                 f"No module named {fullname!r}: it is a {type(known).__name__}.", name=fullname)
         if unoffered_modules.is_listed(package) or (
                 own not in sys.modules and importlib.util.find_spec(own) is None):
-            return ModuleSpec(fullname, _SameModule(_offered_module(fullname).__name__))
+            return _offered_elsewhere(fullname)
         return ModuleSpec(fullname, _SameModule(own))
 
     def find_distributions(self, context: DistributionFinder.Context = metadata.ANY
@@ -147,17 +160,18 @@ class AliasFinder(MetaPathFinder):
         return metadata.distributions(context.name)
 
 
-def _offered_module(fullname: str) -> ModuleType:
-    """Return the module of another package, such as jaxlib, that ``fullname`` means.
+def _offered_elsewhere(fullname: str) -> ModuleSpec | None:
+    """Return where the module of another package, such as jaxlib, is that ``fullname`` means.
 
-    Raises: ModuleNotFoundError with what the package has to say about a name that is not a module.
+    What is left out on purpose says so when it is imported; what is not there is None.
     """
     package, _, last = fullname.rpartition(".")
-    why = "in Saem this name is no module."
     try:
         found = getattr(sys.modules[package], last)
-        if isinstance(found, ModuleType):
-            return found
-    except (AttributeError, ImportError) as error:
-        why = f"Saem does not offer it. {error}"
-    raise ModuleNotFoundError(f"No module named {fullname!r}: {why}", name=fullname)
+    except (lazy.LeftOut, ImportError) as error:
+        return ModuleSpec(fullname, _Refused(f"Saem does not offer it. {error}"))
+    except AttributeError:
+        return None
+    if isinstance(found, ModuleType):
+        return ModuleSpec(fullname, _SameModule(found.__name__))
+    return ModuleSpec(fullname, _Refused("in Saem this name is no module."))

@@ -54,6 +54,6 @@ _ABSENT = {
 
 def __getattr__(name: str) -> Any:
     if name in _ABSENT:
-        raise AttributeError(
+        raise _lazy.LeftOut(
             f"module {__name__!r} has no attribute {name!r}. Instead: {_ABSENT[name]}.")
     return _find(name)

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from saem.core import lazy
 from saem.core.avals import aval_of
 from saem.core.handles import Handle, Zero, handle_of
 from saem.core.handles import jvps as primitive_jvps
@@ -120,6 +121,8 @@ def deflinear(primitive: Handle, transpose_rule: Callable) -> None:
     """Register that ``primitive`` is linear; its transpose needs the cotangent alone."""
     deflinear2(primitive, lambda ct, *_, **params: transpose_rule(ct, **params))
 
+
+__getattr__, __dir__ = lazy.namespace(__name__, {})
 
 __all__ = [
     "JVPTrace", "JVPTracer", "UndefinedPrimal", "Zero", "add_jaxvals", "add_jaxvals_p",

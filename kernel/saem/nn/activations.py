@@ -15,6 +15,7 @@ import numpy as np
 
 from saem import lax
 from saem import numpy as jnp
+from saem.core.avals import aval_of
 from saem.custom_derivatives import custom_jvp
 from saem.jit.library import library_function
 from saem.numpy.axes import array_argument, numbers_may_be_arrays
@@ -225,10 +226,11 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     Array([  0., 100.], dtype=float32)
     """
     (x,) = promote_args_inexact("gelu", x)
+    dtype = aval_of(x).dtype
     if approximate:
-        inner = np.sqrt(2 / np.pi).astype(x.dtype) * (x + 0.044715 * x ** 3)
+        inner = np.sqrt(2 / np.pi).astype(dtype) * (x + 0.044715 * x ** 3)
         return x * (0.5 * (1.0 + jnp.tanh(inner)))
-    return 0.5 * x * lax.erfc(-x * np.sqrt(0.5).astype(x.dtype))
+    return 0.5 * x * lax.erfc(-x * np.sqrt(0.5).astype(dtype))
 
 
 @library_function(static_argnames=("axis",))
