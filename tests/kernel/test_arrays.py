@@ -51,6 +51,20 @@ def test_it_prints_as_in_jax(jax_oracle, name):
          f"(jax.device_put({source}))")
 
 
+def shown_in(width):
+    """Return what arrays of many lengths show where a line is so wide."""
+    shown = []
+    with np.printoptions(linewidth=width):
+        for n in range(40):
+            shown += [repr(jnp.arange(n)), repr(1.5 * jnp.ones((2, n))), repr(jnp.zeros((0, n)))]
+    return shown
+
+
+@pytest.mark.parametrize("width", [30, 75, 76, 120])
+def test_where_the_dtype_is_shown_depends_on_the_line(jax_oracle, width):
+    same(jax_oracle, f"shown_in({width})", within=__name__)
+
+
 def test_it_formats_like_a_number():
     assert f"{made('np.float32(1.25)'):.1f}" == "1.2"
     assert f"{made('3'):04d}" == "0003"

@@ -104,12 +104,10 @@ def show(x: Any) -> str:
                 f"sharding={x._sharding})")
     value = value_of(x)
     suffix = f"dtype={x.aval.dtype.name}{weak})"
-    if value.size == 0:
-        return f"Array([], shape={value.shape}, {suffix}"
-    text = np.array2string(value, prefix="Array(", suffix=",", separator=", ")
+    text = f"[], shape={value.shape}" if value.size == 0 else np.array2string(
+        value, prefix="Array(", suffix=",", separator=", ")
     last = text.rsplit("\n", 1)[-1]
-    start = len("Array(") if "\n" not in text else 0
-    if start + len(last) + len(suffix) + 2 > 80:
+    if len(last) + len(suffix) + 2 >= np.get_printoptions()["linewidth"]:
         return f"Array({text},      {suffix}"  # no new line: JAX has none either
     return f"Array({text}, {suffix}"
 

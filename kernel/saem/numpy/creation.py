@@ -219,7 +219,8 @@ def _from_object(x: Any, dtype: Any, copy: bool) -> Any:
             else convert_value(x, dtype, False)
     if isinstance(x, (list, tuple)) and len(x):
         return _from_sequence(x, dtype)
-    return made(_numeric(_as_numpy(x, dtype), dtype if dtype is not None or np.size(x) else
+    value = _as_numpy(x, dtype)
+    return made(_numeric(value, dtype if dtype is not None or value.size else
                          dtypes.canonicalize(FLOAT)))
 
 
