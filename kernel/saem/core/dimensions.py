@@ -381,6 +381,11 @@ def as_shape(shape: Iterable[Any]) -> tuple[Any, ...]:
             "subfunctions." if traced else "Use Python ints.") from error
 
 
+def bit_length(size: Size) -> int:
+    """Return how many bits a size has; an open one is held in 32, as arrays count their places."""
+    return 32 if isinstance(size, Dim) else size.bit_length()
+
+
 def is_static(shape: Sequence[Any]) -> bool:
     """Return whether every size of ``shape`` is a number."""
     return not any(type(n) is Dim for n in shape)

@@ -15,7 +15,7 @@ import numpy as np
 
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
-from saem.core.dimensions import Dim, unwrapped
+from saem.core.dimensions import Dim, bit_length, unwrapped
 from saem.core.lazy import later
 from saem.core.sharded import sharding_of
 from saem.jit.library import library_function
@@ -311,7 +311,7 @@ MOST_WRITTEN = 7
 def _by_halving(a: Any, v: Any, side: str, index: Any, unrolled: bool) -> Any:
     """Halve the interval (low, high] that holds the place until one is left."""
     size, work = a.shape[0], np.dtype("uint64" if index.itemsize == 8 else "uint32")
-    rounds = 32 if isinstance(size, Dim) else size.bit_length()
+    rounds = bit_length(size)
 
     def halve(interval: tuple[Any, Any], _: None = None) -> tuple[tuple[Any, Any], None]:
         low, high = interval

@@ -18,7 +18,7 @@ import numpy as np
 
 from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
-from saem.core.dimensions import Dim, as_size, is_nonnegative
+from saem.core.dimensions import Dim, as_size, bit_length, is_nonnegative
 from saem.core.primitive import NOT_LINEAR, Primitive, primitive
 from saem.core.sharded import sharding_of
 from saem.core.trace import bind
@@ -128,7 +128,7 @@ class Sort(Primitive):
             return bind(self, *primals), list(tangents)
         shape = aval_of(primals[0]).shape
         size = shape[self.dimension]
-        dtype = np.dtype("uint32" if isinstance(size, Dim) or size < 1 << 32 else "uint64")
+        dtype = np.dtype("uint32" if bit_length(size) <= 32 else "uint64")
         positions = broadcasted_iota(dtype, shape, self.dimension,
                                      out_sharding=sharding_of(aval_of(primals[0])))
         *outs, places = bind(self, *primals, positions)

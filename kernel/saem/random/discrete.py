@@ -17,7 +17,7 @@ import numpy as np
 from saem import lax
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
-from saem.core.dimensions import Dim, is_static, unwrapped
+from saem.core.dimensions import Dim, bit_length, is_static, unwrapped
 from saem.numpy.index_plan import as_index
 from saem.ops.linear import literal
 from saem.ops.random_bits import random_bits
@@ -111,7 +111,7 @@ def first_at_least(sums: Any, wanted: Any) -> Any:
     n = aval_of(sums).shape[0]
     low = lax.full_like(wanted, 0, U32)
     high, last = lax.add(low, as_index(n, U32)), as_index(n - 1, U32)
-    for _ in range(32 if isinstance(n, Dim) else n.bit_length()):
+    for _ in range(bit_length(n)):
         middle = lax.add(low, lax.div(lax.sub(high, low), literal(2, "uint32")))
         inside = lax.min(middle, last)
         reached = lax.le(wanted, take(sums, inside, 0))
