@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from both import ours, same, same_error
+from oracle import JaxError
 
 import saem as jax
 import saem.numpy as jnp
@@ -257,3 +258,13 @@ def test_check_grads_refuses_what_no_derivative_moves(jax_oracle):
                    within=__name__)
     with pytest.raises(TypeError, match="got int32, bool"):
         test_util.check_grads(lambda *xs: 1.0, (jnp.arange(3), {"i": True}), 1)
+
+
+@pytest.mark.parametrize("numbers", [(0, 0), (0, -2)])
+@pytest.mark.parametrize("name", ["grad", "value_and_grad", "jacfwd", "jacrev", "hessian"])
+def test_an_argument_named_twice_is_refused(jax_oracle, name, numbers):
+    call = f"jax.{name}(lambda a, b: a * b, argnums={numbers})(1.0, 2.0)"
+    with pytest.raises(JaxError, match="TypeError"):
+        jax_oracle.run(call)
+    with pytest.raises(TypeError, match="name an argument twice, of 2 positional arguments"):
+        getattr(jax, name)(lambda a, b: a * b, argnums=numbers)(1.0, 2.0)

@@ -388,3 +388,18 @@ def test_gathered_values_are_numpys(x):
     out = x.at[index].get(out_sharding=sharding)
     np.testing.assert_array_equal(out, np.asarray(x)[[5, 0, 5]])
     assert out.sharding.spec == sharding.spec
+
+
+def test_what_is_made_beside_sharded_values_is_sharded_as_they_are(mesh):
+    """JAX refuses these where a mesh is in force, and answers elsewhere."""
+    numbers = np.arange(16, dtype=np.float32).reshape(4, 4)
+    rows = jax.device_put(numbers, NamedSharding(mesh, P("x")))
+    sums = np.pad(numbers.cumsum(1), ((0, 0), (1, 0)))
+    with jax.set_mesh(mesh):
+        for made, want in (
+                (lambda a: jnp.cumulative_sum(a, axis=1, include_initial=True), sums),
+                (lambda a: jnp.einsum("ij,jj->ij", a, a), numbers * numbers.diagonal())):
+            for out in (made(rows), jax.jit(made)(rows)):
+                np.testing.assert_allclose(out, want)
+                assert str(jax.typeof(out)).startswith("float32[4@x,")
+        np.testing.assert_array_equal(jnp.einsum("ii->i", rows), numbers.diagonal())

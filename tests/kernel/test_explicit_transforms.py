@@ -67,6 +67,8 @@ GROUPS = {
         "[str(a) for a in jax.make_jaxpr(jax.vmap(lambda r: r + 1, in_axes=1, "
         "out_axes=1))(x).out_avals]",
         "V(jax.vmap(lambda r: r @ jnp.ones((4, 3)))(xr))",
+        "V(jax.vmap(jnp.sin, in_axes=1)(xr), jax.vmap(jnp.sin, in_axes=1, out_axes=1)(xr))",
+        "V(jax.vmap(lambda r: jnp.where(jnp.isfinite(r), r, 0.), in_axes=1)(xr))",
         "jax.vmap(lambda r, s: r + s)(x, rep)", "jax.vmap(lambda r, s: r + s, (0, 1))(xr, A((4, "
         "8), None, 'y'))",
         "t(jax.vmap(lambda a, b: a @ b)(A((8, 2, 3), 'x'), A((8, 3, 2), 'x')))",

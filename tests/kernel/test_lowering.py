@@ -218,10 +218,89 @@ def test_random_numbers_are_computed_once_for_all_that_read_them():
     assert text.count("call @random_bits(") == 2 and text.count("func.func private") == 1
 
 
-def test_on_gpus_and_several_devices_random_numbers_are_written_in_place():
+def test_on_gpus_and_where_work_is_divided_random_numbers_are_written_in_place():
     key = jax.random.key(0)
     lowering = jax.jit(stencil).trace(key).lower(lowering_platforms=("cuda",))
     assert "call @" not in lowering.as_text()
     mesh = jax.make_mesh((2,), ("x",), devices=jax.devices()[:2])
     whole = jax.NamedSharding(mesh, jax.P())
     assert "call @" not in jax.jit(stencil).lower(jax.device_put(key, whole)).as_text()
+
+
+def test_in_shard_map_each_device_computes_random_numbers_once():
+    mesh = jax.make_mesh((2,), ("x",), devices=jax.devices()[:2],
+                         axis_types=(jax.sharding.AxisType.Auto,))
+    keys = jax.random.split(jax.random.key(0), 2)
+    over = jax.jit(jax.shard_map(lambda keys: stencil(keys[0])[None], mesh=mesh,
+                                 in_specs=jax.P("x"), out_specs=jax.P("x")))
+    compiled = over.lower(keys).compile().as_text()
+    assert len(re.findall(r" call\(.*to_apply=%?random_bits", compiled)) == 1
+    np.testing.assert_array_equal(over(keys), jax.vmap(stencil)(keys))
+    # Of two axes one is left to the partitioner.
+    mesh = jax.make_mesh((2, 2), ("x", "y"), devices=jax.devices()[:4],
+                         axis_types=(jax.sharding.AxisType.Auto,) * 2)
+    over = jax.jit(jax.shard_map(lambda keys: stencil(keys[0])[None], mesh=mesh, axis_names={"x"},
+                                 in_specs=jax.P("x"), out_specs=jax.P("x")))
+    assert "call @random_bits" not in over.lower(keys).as_text()
+    np.testing.assert_array_equal(over(keys), jax.vmap(stencil)(keys))
+
+
+def count_of(verb, fun, *args):
+    return len(re.findall(rf"stablehlo\.{verb}\b", lowered(fun, *args).text))
+
+
+def in_a_loop(fun):
+    return lambda x: lax.map(lambda _: fun(x), jnp.arange(3))
+
+
+def test_in_a_loop_the_same_operation_on_the_same_values_is_written_once():
+    twice = [("sine", lambda x: (jnp.sin(x), jnp.sin(x) + 1)),
+             ("concatenate", lambda x: jnp.stack([x, x]) @ jnp.stack([x, x]).T)]
+    for verb, fun in twice:
+        assert count_of(verb, in_a_loop(fun), X) == 1
+        assert count_of(verb, fun, X) == 2
+    others = [("sine", lambda x: (jnp.sin(x), jnp.sin(x + 1))),
+              ("convert", lambda x: (x.astype("int8"), x.astype("int16"))),
+              # What a region made is not seen outside of it, nor in the next one.
+              ("sine", lambda x: lax.cond(x[0] > 0, jnp.sin, lambda x: -jnp.sin(x), x))]
+    for verb, fun in others:
+        assert count_of(verb, in_a_loop(fun), X) == 2
+
+
+def test_keys_and_the_numbers_that_hold_them_stay_apart():
+    def both(key):
+        data = jax.random.key_data(key)
+        return key.reshape(1), data.reshape(1, 2), jax.random.key_data(key.reshape(1))
+
+    out = [x[0] for x in lax.map(lambda _: both(jax.random.key(3)), jnp.arange(2))]
+    assert jnp.issubdtype(out[0].dtype, jax.dtypes.prng_key) and out[1].dtype == np.uint32
+    np.testing.assert_array_equal(out[1], out[2])
+
+
+def test_what_has_an_effect_or_is_not_to_be_merged_is_written_each_time():
+    def report(x):
+        return jax.pure_callback(np.sin, x, x) + jax.pure_callback(np.sin, x, x)
+
+    assert count_of("custom_call", in_a_loop(report), X) == 2
+    rate = lambda: lax.rng_uniform(0.0, 1.0, (3,))
+    assert count_of("rng", in_a_loop(lambda _: (rate(), rate())), X) == 2
+    again = jax.value_and_grad(jax.checkpoint(lambda x: jnp.sin(jnp.sin(x)).sum()))
+    assert count_of("sine", in_a_loop(again), X) == 2 + 1  # the inner one again, for the derivative
+    mesh = jax.make_mesh((2,), ("x",), devices=jax.devices()[:2])
+    here = jax.device_put(np.arange(4.0, dtype=np.float32), jax.NamedSharding(mesh, jax.P("x")))
+    text = jax.jit(in_a_loop(lambda x: (jnp.sin(x), jnp.sin(x) + 1))).lower(here).as_text()
+    assert text.count("stablehlo.sine") == 2
+
+
+def test_a_loop_computes_once_what_several_parts_of_its_body_ask_for():
+    """XLA moves ``stack`` out of the loop: were there two, it would no longer see one product."""
+    def train(w, x):
+        def step(w, _):
+            def net(w):
+                return jnp.tanh(jnp.stack([x, x + 1], 1) @ w)
+            value, slope = jax.jvp(net, (w,), (w,))
+            return w - slope.mean() * (value * net(w)).mean(), None
+        return lax.scan(step, w, length=3)[0]
+
+    compiled = jax.jit(train).lower(np.ones((2, 5), np.float32), X).compile()
+    assert len(re.findall(r"\btanh\(", compiled.as_text())) == 1

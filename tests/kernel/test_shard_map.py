@@ -12,6 +12,7 @@ import re
 import numpy as np
 import pytest
 from both import same, same_error, source_of
+from oracle import JaxError
 
 import saem as jax
 from saem import lax
@@ -55,6 +56,10 @@ COLLECTIVES = [
     "sm(lambda x: lax.all_to_all(x, 'j', 1, 0), P('i', None), P('i', 'j'))(x[:, :2])",
     "sm(lambda x: lax.ppermute(x, 'i', [(0, 1), (1, 2), (3, 0)]), P('i'), P('i'))(x)",
     "sm(lambda x: lax.ppermute(x, ('i', 'j'), [(0, 7), (6, 1)]), P(('i', 'j')), P(('i', 'j')))(x)",
+    "sm(lambda x: lax.ppermute(x, ('j', 'i'), [(0, 7), (6, 1), (1, 2)]), P(('i', 'j')), "
+    "P(('i', 'j')))(x)",
+    "sm(lambda x: lax.pshuffle(x, ('j', 'i'), [1, 2, 3, 4, 5, 6, 7, 0]), P(('j', 'i')), "
+    "P(('j', 'i')))(x)",
     "sm(lambda x: lax.pshuffle(x, 'j', [1, 0]), P(None, 'j'), P(None, 'j'))(x)",
     "sm(lambda x: x + lax.axis_index('i') * 10 + lax.axis_index('j'), P('i', 'j'), "
     "P('i', 'j'))(x)",
@@ -281,6 +286,12 @@ def test_nested_by_axis():
     np.testing.assert_allclose(outer(X), want.reshape(4, 4), rtol=1e-5)
 
 
+def test_a_result_summed_over_axes_of_both_is_whole(jax_oracle):
+    same(jax_oracle, """jax.jit(sm(lambda x: jax.shard_map(
+        lambda x: lax.psum(x, ("i", "j")), in_specs=P("j"), out_specs=P(), axis_names={"j"})(x),
+        P("i"), P(), axis_names={"i"}))(x)""", within=__name__, x=X, rtol=1e-5)
+
+
 JAXPRS = [
     "sm(lambda x: x * 2, P('i'), P('i'), axis_names={'i'})",
     "sm(lambda x: lax.psum(x, 'i'), P('i'), P(), axis_names={'i'})",
@@ -370,6 +381,8 @@ def test_second_derivatives_of_a_solution_are_each_device_s(jax_oracle):
     ("sm(lambda x: x, P('i', None, 'j'), P('i'))(x)", "in_specs is P('i', None, 'j') which has "
      "length 3, but the passed args[0]"),
     ("sm(lambda x: x.sum(), P('i'), P('i'))(x)", "out_specs is P('i',) which has length 1"),
+    ("sm(lambda x: x, P('i', 'i'), P('i'))(x)", "has duplicate entries for `i`"),
+    ("sm(lambda x: x, P('i'), P('i', 'i'))(x)", "has duplicate entries for `i`"),
     ("sm(lambda x: x, P('k'), P('i'))(x)", "shard_map in_specs argument must refer to an axis "
      "marked as manual"),
     ("sm(lambda x: x, P('i'), P('k'))(x)", "out_specs refers to 'k'"),
@@ -394,6 +407,16 @@ def test_second_derivatives_of_a_solution_are_each_device_s(jax_oracle):
 def test_errors_are_jax_s(jax_oracle, source, sentence):
     same_error(jax_oracle, source, sentence, within=__name__, x=X)
     assert axes.state.env == () and not axes.state.checked
+
+
+def test_a_constraint_names_no_manual_axis(jax_oracle):
+    question = """sm(lambda x: lax.with_sharding_constraint(
+        x, NamedSharding(device_mesh(), P("i"))), P("i"), P("i"))(x)"""
+    with pytest.raises(JaxError, match="ValueError: Axes mentioned in"):
+        jax_oracle.run(source_of(question, __name__, "x"), x=X)
+    with pytest.raises(ValueError, match=r"names the manual axes .'i'.: inside shard_map"):
+        sm(lambda x: lax.with_sharding_constraint(x, NamedSharding(device_mesh(), P("i"))),
+           P("i"), P("i"))(X)
 
 
 def test_the_mesh_in_force_and_the_decorator():

@@ -14,6 +14,7 @@ from both import same, same_error
 
 import saem as jax
 import saem.numpy as jnp
+from saem import lax
 from saem.placement.shardings import named_from_xla
 from saem.sharding import AxisType, Mesh, NamedSharding, SingleDeviceSharding
 from saem.sharding import PartitionSpec as P
@@ -414,3 +415,46 @@ def test_jit_shards_values_whose_type_names_no_explicit_mesh(jax_oracle):
             jax.jit(lambda a: a * 2, in_shardings=s, out_shardings=t))]
 
     same(jax_oracle, program)
+
+
+def test_what_is_made_at_a_place_is_not_weak(jax_oracle):
+    def program():
+        there = NamedSharding(mesh, P("x"))
+        weak = jax.jit(lambda: 3)()
+        made = [jnp.full((8,), 3, device=there), jnp.full((), 3.0, device=jax.devices()[1]),
+                jnp.full((8,), weak, device=there), lax.full((8,), 3, sharding=there),
+                lax.full((8,), weak, sharding=NamedSharding(line, P())), lax.full((8,), 3),
+                jnp.full((8,), 3), jnp.full_like(weak, 3, device=jax.devices()[1])]
+        return made, [x.committed for x in made]
+
+    same(jax_oracle, program)
+
+
+def test_a_sharding_on_another_mesh(jax_oracle):
+    def program():
+        there = NamedSharding(mesh, P("x"))
+        return [repr(there.update(mesh=line, spec=P("d"))), repr(there.update(spec=P("y"))),
+                said(lambda: there.update(mesh=line))]
+
+    same(jax_oracle, program)
+
+
+def test_process_local_data_go_to_devices_and_shardings(jax_oracle):
+    def program():
+        here = np.arange(8.0, dtype=np.float32)
+        made = jax.make_array_from_process_local_data(
+            [jax.devices()[1], NamedSharding(line, P("d"))], [here, here])
+        return made, [sorted(d.id for d in x.sharding.device_set) for x in made], [
+            said(lambda: jax.make_array_from_process_local_data("x", here))[0],
+            said(lambda: jax.make_array_from_process_local_data(P("x"), here))[0]]
+
+    same(jax_oracle, program)
+
+
+def test_shardings_of_too_high_a_rank_and_empty_meshes_are_refused():
+    wide = NamedSharding(mesh, P("x", "y"))
+    with pytest.raises(ValueError, match="only valid for values of rank at least 2, but is_equiv"):
+        wide.is_equivalent_to(NamedSharding(mesh, P("x")), 1)
+    assert NamedSharding(mesh, P("x", None)).is_equivalent_to(NamedSharding(mesh, P("x")), 1)
+    with pytest.raises(ValueError, match=r"one device along each axis, got the sizes .2, "):
+        jax.make_mesh((2, 0), ("x", "y"))

@@ -393,7 +393,7 @@ def write_equations(writer: Writer, eqns: Sequence[Eqn], outvars: Sequence, env:
             names = str(name_stack(stack))
             writer.path = scope = f"{path}{names}/" if names else path
             if Mark.used and attributes != (attributes := attributes_of(stack)):
-                writer.stretched.clear()  # what was stretched carries other attributes
+                writer.results.clear()  # they carry other attributes
         begin = len(writer.operations)
         writer.place = eqn.source, scope + prim.path_name
         operands = [name_of(a) if type(a) is Literal else env[a] for a in invars]
@@ -409,6 +409,8 @@ def write_equations(writer: Writer, eqns: Sequence[Eqn], outvars: Sequence, env:
         if Seen.placements:
             outs = constrained_results(writer, eqn, outs)
         env.update(zip(results, outs))
+    if attributes:
+        writer.results.clear()
     writer.place = None  # what is returned has no place of its own
     returned = [name_of(a) if type(a) is Literal else env[a] for a in outvars]
     writer.in_avals, writer.out_avals, writer.place, writer.path = around

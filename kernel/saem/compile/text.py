@@ -232,8 +232,9 @@ class Writer:
         self.depth = 0  # how many regions are open around what is made now
         self.in_avals: Sequence[ShapedArray] = ()
         self.out_avals: Sequence[ShapedArray] = ()
-        # What was stretched to which shape in this region: it is written once.
-        self.stretched: dict[tuple[str, tuple[int, ...]], str] = {}
+        # What is written once in this region: the result by text and type of the operation, and
+        # what was stretched by its name and new shape.
+        self.results: dict[str, str] = {}
         # Array constants of programs inside this function: they become arguments of it, called
         # ``%k0``, ``%k1``, … (inside a region that sees nothing from outside, something else).
         self.hoisted: dict[int, tuple[str, Any, ShapedArray]] = {}
@@ -248,14 +249,30 @@ class Writer:
         return self.hoisted[id(value)][0]
 
     def append(self, text: str, types: str, out: ShapedArray | None = None) -> str:
-        """Append an operation of type ``types``; return the name of its result, if it has one."""
+        """Append an operation of type ``types``; return the name of its result, if it has one.
+
+        Inside a region (a loop, a branch) the same operation on the same values is written once.
+        XLA would merge such operations, but only after it has moved some out of a loop, each to a
+        place of its own.  Where XLA's partitioner divides the work, each use may be sharded in its
+        own way.
+        """
         if out is None:
             self.operations.append(Operation("", 0, text, types, self.place))
             return ""
+        once = self.depth and not self.module.is_partitioned
+        if once:
+            key = f"{text} : {types}"
+            found = self.results.get(key)
+            if found is not None:
+                aval = self.avals[found]  # keys have the type of the numbers that hold them
+                if aval is out or (aval.dtype == out.dtype and aval.shape == out.shape):
+                    return found
         name = f"%{self.count}"
         self.count += 1
         self.avals[name] = out
         self.operations.append(Operation(name, 1, text, types, self.place))
+        if once:
+            self.results[key] = name
         return name
 
     def type_of(self, *values: str) -> str:
@@ -267,22 +284,25 @@ class Writer:
              regions: Sequence[Region] = ()) -> str:
         """Append ``%n = text : (operand types) -> out type`` and return ``%n``.
 
-        ``out`` is the equation's output unless given.
+        ``out`` is the equation's output unless given.  What has neither attributes nor regions
+        depends on its operands alone: ``append`` writes it once.
         """
         aval = self.out_avals[0] if out is None else out
         avals = self.avals
+        types = tensor_type(avals[operands[0]]) if len(operands) == 1 else self.type_of(*operands)
+        types = f"({types}) -> {tensor_type(aval)}"
+        if attributes is None and not regions:
+            return self.append(text, types, aval)
         name = f"%{self.count}"
         self.count += 1
         avals[name] = aval
-        types = tensor_type(avals[operands[0]]) if len(operands) == 1 else self.type_of(*operands)
-        self.operations.append(Operation(
-            name, 1, text, f"({types}) -> {tensor_type(aval)}", self.place, attributes, regions))
+        self.operations.append(Operation(name, 1, text, types, self.place, attributes, regions))
         return name
 
     def emit_many(self, text: str, *operands: str, outs: Sequence[ShapedArray],
                   attributes: dict[str, Attribute] | None = None,
                   regions: Sequence[Region] = ()) -> list[str]:
-        """Append an operation with several results; returns their names."""
+        """Append an operation with any number of results, however often; returns their names."""
         name = f"%{self.count}"
         self.count += 1
         names = [f"{name}#{i}" for i in range(len(outs))] if len(outs) != 1 else [name]
@@ -299,11 +319,12 @@ class Writer:
 
         XLA puts cheap operations into all that reads them, and computes them there again, for each
         neighbour that a roll or a window reads.  What is many operations is better computed once.
-        Functions with the same ``key`` are one.  On GPUs and among several devices it is written
-        here: what XLA makes of functions there was not measured.
+        Functions with the same ``key`` are one.  On GPUs, and where XLA's partitioner divides the
+        work among devices, it is written here: what XLA makes of functions there was not measured.
         """
         module = self.module
-        if module.platform != "cpu" or module.devices or module.sizes is not None:
+        divided = module.devices and (module.device_axes is None or module.device_axes.left)
+        if module.platform != "cpu" or divided or module.sizes is not None:
             return write(self, *operands)
         avals = [self.avals[x] for x in operands]
         key = name, key, *avals
@@ -321,9 +342,8 @@ class Writer:
             function.define([f"{n}: {tensor_type(a)}" for n, a in zip(names, avals)],
                             inner.operations, [result], types, types)
         verb = "func.call" if self.depth else "call"
-        out = self.emit(f"{verb} @{symbol}({', '.join(operands)})", *operands)
-        self.operations[-1].add_frontend({"inlineable": "false"})
-        return out
+        return self.emit(f"{verb} @{symbol}({', '.join(operands)})", *operands,
+                         attributes={FRONTEND: {"inlineable": "false"}})
 
     def unsharded(self, x: str, axes: Sequence[int]) -> str:
         """Return ``x``, whose ``axes`` the partitioner may not shard: it divides no such work."""
@@ -403,10 +423,10 @@ class Writer:
         inner.avals.update({"%a": scalar, "%b": scalar})
         name = self.module.unique_name("fold")
         self.avals["%a"] = self.avals["%b"] = scalar
-        saved = self.operations, self.stretched
-        self.operations, self.stretched = inner.operations, {}
+        saved = self.operations, self.results
+        self.operations, self.results = inner.operations, {}
         result, kind = fold("%a", "%b"), tensor_type(scalar)
-        self.operations, self.stretched = saved
+        self.operations, self.results = saved
         self.module.function("private", name).define(
             [f"%a: {kind}", f"%b: {kind}"], inner.operations, [result], kind, kind)
         wide = np.dtype(np.int32)
@@ -448,9 +468,10 @@ class Writer:
         have = aval.shape
         if have == shape:
             return x
-        found = self.stretched.get((x, shape))
+        key = f"{x} : {shape}"
+        found = self.results.get(key)
         if found is None:
-            found = self.stretched[x, shape] = self.broadcast_as(
+            found = self.results[key] = self.broadcast_as(
                 x, strong_aval(shape, aval.dtype), range(len(have)))
         return found
 
@@ -531,8 +552,8 @@ class Writer:
 
         Programs inside are at the path of the operation, and of ``name`` where there is one.
         """
-        saved = self.operations, self.stretched
-        self.operations, self.stretched = [], {}
+        saved = self.operations, self.results
+        self.operations, self.results = [], {}
         self.depth += 1
         names = []
         for aval in avals:
@@ -546,7 +567,7 @@ class Writer:
         self.place, self.path = place, path
         arguments = [(name, tensor_type(aval)) for name, aval in zip(names, avals)]
         made = Region(arguments, self.operations, results, self.type_of(*results), shardy)
-        self.operations, self.stretched = saved
+        self.operations, self.results = saved
         self.depth -= 1
         return made
 

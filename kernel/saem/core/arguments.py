@@ -285,6 +285,18 @@ def positions(numbers: Iterable[int], count: int) -> list[int]:
     return [n % count for n in found]
 
 
+def distinct_positions(numbers: Iterable[int], count: int) -> list[int]:
+    """Return ``argnums`` of derivatives, counted from the front of ``count`` arguments.
+
+    Raises: ValueError for one that the call does not have; TypeError for one named twice.
+    """
+    found = positions(numbers, count)
+    if len(set(found)) < len(found):
+        raise TypeError(f"argnums={tuple(numbers)} name an argument twice, of {count} positional "
+                        "arguments. Name each once: its derivative is the same.")
+    return found
+
+
 def wraps(fun: Callable) -> Callable:
     """Return a decorator that makes a function look like ``fun``, as ``functools.wraps`` does.
 

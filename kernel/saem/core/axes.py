@@ -109,6 +109,12 @@ def size_of(names: Iterable[Hashable]) -> int:
     return size
 
 
+def outermost_first(names: Sequence[Hashable]) -> tuple:
+    """Return ``names`` in the order in which their axes were bound: of ``shard_map``, the mesh's.
+    """
+    return tuple([axis.name for axis in state.env if axis.name in names])
+
+
 def names_in_force() -> str:
     return ", ".join(str(axis.name) for axis in state.env) or "none"
 

@@ -110,10 +110,11 @@ def with_entry(sharding: Any, place: int, entry: Any) -> Any:
 def with_axis(aval: ShapedArray, size: int, like: Any, entry: Any, axis: int = 0) -> ShapedArray:
     """Return the aval of a stack of ``size`` examples of ``aval``, sharded along ``entry``.
 
-    The batch axis is ``axis``. ``like`` is a sharding over the mesh of ``entry``, None if the stack
-    is not sharded.
+    The batch axis is ``axis``. ``like`` is a sharding over the mesh of ``entry``, None if examples
+    are not sharded among devices.
     """
     stack = aval.update(shape=(*aval.shape[:axis], size, *aval.shape[axis:]))
+    like = like or aval.explicit
     if like is None:
         return stack
     entries = entries_of(aval)

@@ -259,7 +259,8 @@ class RngUniform(Primitive):
     def lower(self, ctx, a, b):
         sizes = ctx.constant(np.asarray(self.shape, np.int64),
                              ShapedArray((len(self.shape),), np.dtype("int64")))
-        return ctx.emit(f"stablehlo.rng {a}, {b}, {sizes}, distribution = UNIFORM", a, b, sizes)
+        return ctx.emit_many(f"stablehlo.rng {a}, {b}, {sizes}, distribution = UNIFORM",
+                             a, b, sizes, outs=ctx.out_avals)[0]
 
     jvp = absent("its numbers change from call to call", NotImplementedError)
     transpose = NOT_LINEAR

@@ -503,7 +503,7 @@ def full_placed(shape: tuple[int, ...], value: Any, where: Any, like: Any = None
     if Seen.placements:
         explicit = like if where is None else named_sharding(where, len(shape))
         if explicit is not None:
-            return shaping.full(shape, value, sharding=explicit)
+            return shaping.full_of(shape, value, None, explicit)
     return placed(filled(shape, value), where)
 
 
@@ -517,6 +517,8 @@ def full(shape: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None, *, d
     check_arraylike("full", fill_value)
     shape, value = canonical_shape(shape), as_value(fill_value)
     where = given_place("full", device, out_sharding)
+    if dtype is None and device is not None and not config.staging.value:
+        dtype = aval_of(value).dtype  # what is made at a place is not weak
     if dtype is not None:
         wanted = check_dtype("full", dtype)
         if type(value) in PYTHON_NUMBERS and dtypes.is_extended(wanted):
@@ -684,13 +686,16 @@ def arange(start: ArrayLike | int, stop: ArrayLike | int | None = None,
             errors.DTypeError, "arange.C1",
             "iota does not accept dtype bool. Accepted dtypes are subtypes of integer, floating, "
             "complexfloating.", advice="Count in integers: jnp.arange(int(n)).")
-    offset = None if first is None else scalar(first, dtype)
-    scale = None if by is None else scalar(by, dtype)
+    # Multiples of a step are rounded once.
+    narrow = by is not None and dtypes.is_float(dtype) and dtypes.itemsize_bits(dtype) < 32
+    inner = np.dtype(np.float32) if narrow else dtype
+    offset = None if first is None or (by is None and first == 0) else scalar(first, inner)
+    scale = None if by is None else scalar(by, inner)
     where = given_place("arange", device, out_sharding)
     explicit = named_sharding(where, 1) if Seen.placements else None
     if explicit is not None and offset is None and scale is None:
         return shaping.broadcasted_iota(dtype, (length,), 0, out_sharding=explicit)
-    return placed(_count(length, dtype, offset, scale), where)
+    return placed(_count(length, inner, dtype, offset, scale), where)
 
 
 def _open_arange(start: Any, stop: Any, step: Any, dtype: Any) -> Any:
@@ -720,23 +725,24 @@ def _length(start: Any, stop: Any, step: Any) -> Any:
     return (stop - start) / step
 
 
-def _count(length: int, dtype: Any, offset: Any, scale: Any) -> Any:
-    """Return offset + scale * (0, 1, …), each left out if None."""
+def _count(length: int, inner: Any, dtype: Any, offset: Any, scale: Any) -> Any:
+    """Return offset + scale * (0, 1, …), each left out if None, computed in the dtype ``inner``."""
     if on_host(length):
-        out = np.arange(length, dtype=dtype) if dtypes.is_integer(dtype) and \
-            dtypes.itemsize_bits(dtype) >= 32 else np.arange(length).astype(dtype)
+        out = np.arange(length, dtype=inner) if dtypes.is_integer(inner) and \
+            dtypes.itemsize_bits(inner) >= 32 else np.arange(length).astype(inner)
         with np.errstate(all="ignore"):
             out = out if scale is None else scale * out
-            return put_made(kept(np.asarray(out if offset is None else offset + out, dtype)))
+            out = np.asarray(out if offset is None else offset + out, inner)
+            return put_made(kept(out if inner == dtype else cast(out, dtype)))
     if not config.staging.value:
-        return _count_on_device(offset, scale, length=length, dtype=dtype)
-    return _counted(offset, scale, length, dtype)
+        return _count_on_device(offset, scale, length=length, inner=inner, dtype=dtype)
+    return _counted(offset, scale, length, inner, dtype)
 
 
-def _counted(offset: Any, scale: Any, length: int, dtype: Any) -> Any:
-    out = shaping.iota(dtype, length)
+def _counted(offset: Any, scale: Any, length: int, inner: Any, dtype: Any) -> Any:
+    out = shaping.iota(inner, length)
     out = out if scale is None else ops.mul(scale, out)
-    return out if offset is None else ops.add(offset, out)
+    return convert(out if offset is None else ops.add(offset, out), dtype, False)
 
 
-_count_on_device = library_function(_counted, static_argnames=("length", "dtype"))
+_count_on_device = library_function(_counted, static_argnames=("length", "inner", "dtype"))

@@ -20,6 +20,7 @@ import numpy as np
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of
 from saem.core.sharded import ShardingTypeError, entries_of
+from saem.core.trace import bind
 from saem.jit.library import library_function
 from saem.numpy import reductions
 from saem.numpy.axes import (
@@ -34,7 +35,7 @@ from saem.numpy.reductions import requested_dtype, strong, sum_dtype
 from saem.ops import arithmetic as ops
 from saem.ops import compare, cumulative, maths, reduce
 from saem.ops.convert import convert
-from saem.ops.linear import broadcast_in_dim
+from saem.ops.linear import BroadcastInDim
 from saem.ops.shape import canonical_axis, concatenate, reshape
 from saem.typing import Array, ArrayLike, Axis, DTypeLike
 
@@ -133,7 +134,8 @@ def _standard_running(name: str, what: str, x: Any, axis: Any, dtype: Any, initi
     out = _running(name, x, axis, dtype, run, promote_integers=what == "sum")
     if initial:
         thin = tuple([1 if i == axis else n for i, n in enumerate(x.shape)])
-        out = concatenate([broadcast_in_dim(scalar(start, out.dtype), thin, ()), out], axis)
+        spread = BroadcastInDim(thin, (), aval_of(out).explicit)
+        out = concatenate([bind(spread, scalar(start, out.dtype)), out], axis)
     return out
 
 

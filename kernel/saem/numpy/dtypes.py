@@ -172,7 +172,7 @@ _KINDS = {
 def isdtype(dtype: DTypeLike, kind: str | DTypeLike | tuple[str | DTypeLike, ...]) -> bool:
     """Return whether ``dtype`` is of a kind, a name of the array API or a dtype, or one of several.
 
-    Raises: ValueError for an unknown kind; TypeError for an array as kind.
+    Raises: ValueError for an unknown name of a kind; TypeError for another non-dtype.
 
     >>> jnp.isdtype(jnp.float32, "real floating")
     True
@@ -188,7 +188,7 @@ def isdtype(dtype: DTypeLike, kind: str | DTypeLike | tuple[str | DTypeLike, ...
         try:
             named = dtypes.as_dtype(one)
         except TypeError as error:
-            raise ValueError(
+            raise (ValueError if isinstance(one, str) else TypeError)(
                 f"Unrecognized kind={one!r} expected one of {list(_KINDS)}, or a compatible input "
                 "for jnp.dtype()") from error
         if named == requested:

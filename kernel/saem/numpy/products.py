@@ -18,9 +18,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from saem.core import dtypes, errors
-from saem.core.avals import aval_of, represented_aval
+from saem.core.avals import ShapedArray, aval_of, represented_aval
 from saem.core.dimensions import Dim
 from saem.core.lazy import later
+from saem.core.trace import bind
 from saem.jit.library import library_function
 from saem.numpy.arithmetic import multiply
 from saem.numpy.axes import refuse_out
@@ -35,7 +36,14 @@ from saem.ops.arithmetic import mul
 from saem.ops.compare import bitwise_and, eq
 from saem.ops.contract import PrecisionLike, dot_general, product_dtype
 from saem.ops.convert import convert
-from saem.ops.linear import broadcast_in_dim, moveaxis, permute, reduce_sum, zeros_of
+from saem.ops.linear import (
+    BroadcastInDim,
+    broadcast_in_dim,
+    moveaxis,
+    permute,
+    reduce_sum,
+    zeros_of,
+)
 from saem.ops.numbers import conj
 from saem.ops.reduce import reduce_or
 from saem.ops.reshard import reshard_to, with_rank
@@ -520,7 +528,8 @@ def _plain(x: Any, name: str, kept: str, dtype: Any) -> tuple[Any, str]:
     for label, count in counts.items():
         if count > 1:
             axes = [i for i, c in enumerate(name) if c == label]
-            x = select_n(_diagonal(_shape(x), axes), zeros_of(aval_of(x).strip_weak_type()), x)
+            aval = aval_of(x)
+            x = select_n(_diagonal(aval, axes), zeros_of(aval.strip_weak_type()), x)
             x, name = _summed(x, name, axes[:-1] if label in kept else axes, dtype)
     return x, name
 
@@ -529,12 +538,15 @@ def _summed(x: Any, name: str, gone: Sequence[int], dtype: Any) -> tuple[Any, st
     return _total(x, tuple(gone), dtype), "".join(c for i, c in enumerate(name) if i not in gone)
 
 
-def _diagonal(shape: Sequence[int], axes: Sequence[int]) -> Any:
-    """Return where in an array of ``shape`` the indices along ``axes`` are equal."""
+def _diagonal(aval: ShapedArray, axes: Sequence[int]) -> Any:
+    """Return where in an array of ``aval`` the indices along ``axes`` are equal, sharded as it."""
+    shape = aval.shape
     sizes = tuple(shape[i] for i in axes)
     counts = [broadcasted_iota("int32", sizes, i) for i in range(len(axes))]
     same = functools.reduce(bitwise_and, [eq(a, b) for a, b in itertools.pairwise(counts)])
-    return broadcast_in_dim(same, shape, axes)
+    if aval.explicit is None:
+        return broadcast_in_dim(same, shape, axes)
+    return bind(BroadcastInDim(shape, tuple(axes), aval.explicit), same)
 
 
 def _pair(x: Any, a: str, y: Any, b: str, result: str, options: dict[str, Any]) -> Any:

@@ -137,9 +137,16 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
         x = structure.unflatten([v if w is None else bind(LayoutConstraint(w), v)
                                  for v, w in zip(leaves, layouts)])
         leaves = tree.leaves(x)
+    manual = frozenset(get_abstract_mesh().manual_axes)
     for leaf, sharding in zip(leaves, wanted):
         if sharding is not None:
             check_rank(sharding, aval_of(leaf), "with_sharding_constraint arguments")
+            named = {n for entry in getattr(sharding, "spec", ()) for n in axes_of(entry)}
+            if named & manual:
+                raise ValueError(
+                    f"with_sharding_constraint got {sharding.spec}, which names the manual axes "
+                    f"{sorted(named & manual, key=str)}: inside shard_map each device has its own "
+                    "part along them. Name other axes, or constrain the value outside.")
     if Seen.placements:
         wanted = [asserted(leaf, s) for leaf, s in zip(leaves, wanted)]
     return structure.unflatten([

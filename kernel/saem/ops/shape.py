@@ -626,6 +626,8 @@ def full(shape: Sequence[int], fill_value: ArrayLike, dtype: DTypeLike | None = 
          sharding: Any = None) -> Array:
     """Return an array of ``shape`` filled with ``fill_value``, weakly typed as that is.
 
+    What is put at a place outside traces is not weak.
+
     Raises: ShapeError if the value is no scalar or a size is negative; TypeError for a complex
     number in a real ``dtype``.
 
@@ -634,6 +636,8 @@ def full(shape: Sequence[int], fill_value: ArrayLike, dtype: DTypeLike | None = 
     """
     if dtype is not None:
         dtype = dtypes.canonicalize(dtype, explicit=True, where="full")
+    elif sharding is not None and not config.staging.value:
+        dtype = aval_of(fill_value).dtype
     _check_place("full", sharding)
     return full_of(shape, fill_value, dtype, sharding)
 

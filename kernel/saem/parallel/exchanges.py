@@ -437,7 +437,8 @@ class PPermute(Exchange):
     def lower(self, ctx, x):
         if not self.perm:  # no device gets anything
             return zeros(ctx, ctx.avals[x])
-        rows = device_axes(ctx, self).groups(self.collective_axes)
+        mesh = device_axes(ctx, self)
+        rows = mesh.groups([name for name in mesh.sizes if name in self.collective_axes])
         pairs = [[int(row[a]), int(row[b])] for row in rows for a, b in self.perm]
         return ctx.emit(
             f'"stablehlo.collective_permute"({x}) <{{{CHANNEL}, '
@@ -623,13 +624,16 @@ def all_to_all(x: Any, axis_name: Any, split_axis: int, concat_axis: int, *,
 def ppermute(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
     """Return what participant ``a`` held for each (a, b) of ``perm`` where b is this one, else 0.
 
+    Participants along several axes are counted in the order of the mesh, in whatever order
+    ``axis_name`` names these.
+
     Raises: ValueError if a source or destination occurs twice.
 
     >>> jax.vmap(lambda x: lax.ppermute(x, "i", [(0, 1), (1, 0)]), axis_name="i")(jnp.array([5, 7]))
     Array([7, 5], dtype=int32)
     """
     pairs = tuple((int(a), int(b)) for a, b in perm)
-    names = check_names(axis_name, "ppermute")
+    names = named_axes.outermost_first(check_names(axis_name, "ppermute"))
     size = size_of(names)
     for what, ends in (("sources", [a for a, _ in pairs]), ("destinations", [b for _, b in pairs])):
         if len(set(ends)) != len(ends) or not all(0 <= i < size for i in ends):

@@ -27,7 +27,7 @@ from saem.ops.collectives import PVary, VaryUnreducedCast
 from saem.ops.reshard import retyped, under
 from saem.parallel.shard_map_call import ShardMap, local_aval, manual_axes_of, spec_axes
 from saem.placement.meshes import AbstractMesh, AxisType, Mesh, get_abstract_mesh, get_mesh
-from saem.placement.shardings import NamedSharding, PartitionSpec, axes_of
+from saem.placement.shardings import NamedSharding, PartitionSpec, axes_of, check_spec
 from saem.transform.derivatives import as_array
 from saem.transform.restructure import open_consts
 from saem.transform.staging import trace_flat
@@ -182,7 +182,7 @@ class Site:
         return [P() if s is None else s for s in found]
 
     def check_specs(self, what: str, specs: Sequence[Any]) -> None:
-        """Refuse a spec that names an axis which is not manual."""
+        """Refuse a spec that names an axis which is not manual, or one twice."""
         for spec in (s for s in specs if s is not None):
             for name in sorted(spec_axes(spec) - self.manual, key=str):
                 raise errors.explained(
@@ -192,6 +192,7 @@ class Site:
                     advice=f"Check the {what} values passed to shard_map.")
             if sums_of_spec(spec).any:
                 self.check_sums(what, spec)
+            check_spec(self.mesh, spec)
 
     def check_sums(self, what: str, spec: Any) -> None:
         """Refuse a spec with axes of sums where types outside do not name all of them."""

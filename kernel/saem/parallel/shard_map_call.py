@@ -185,11 +185,12 @@ class ShardMap(HigherOrder):
 
     # -- the rules --
 
-    def varies(self, *vmas):
-        return frozenset().union(*vmas) - self.manual_axes
-
     def typing(self, *avals):
-        return [global_aval(a, s, self.mesh)
+        # Inside another shard_map results vary along its axes as those of the program do.
+        further: frozenset = frozenset().union(*[
+            vma_of(a) - (vma_of(i) if self.check_vma else frozenset())
+            for a, i in zip(avals, self.jaxpr.in_avals)])
+        return [varying(global_aval(a, s, self.mesh), (vma_of(a) | further) - self.manual_axes)
                 for a, s in zip(self.jaxpr.out_avals, self.out_specs)]
 
     def evaluate(self, *xs):

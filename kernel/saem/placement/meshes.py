@@ -399,6 +399,8 @@ def make_mesh(axis_shapes: Sequence[int], axis_names: Any, axis_types: Any = Non
     if not all(isinstance(n, (int, np.integer)) for n in sizes):
         raise ValueError("`axis_shapes` passed to `make_mesh` should be a sequence of ints. Got "
                          f"{sizes}")
+    if 0 in sizes:
+        raise ValueError(f"A mesh has at least one device along each axis, got the sizes {sizes}.")
     have = list(device_module.devices() if devices is None else devices)
     need = math.prod(sizes)
     if any(n < 0 for n in sizes):

@@ -348,9 +348,17 @@ class NamedSharding:
         return {d: i for d, i in self.devices_indices_map(global_shape).items() if d in here}
 
     def is_equivalent_to(self, other: Any, ndim: int) -> bool:
-        """Return whether ``other`` puts the same parts of rank-``ndim`` arrays on each device."""
+        """Return whether ``other`` puts the same parts of rank-``ndim`` arrays on each device.
+
+        Raises: ValueError if one of them is for arrays of higher rank.
+        """
         if self is other or self == other:
             return True
+        for one in (self, other):
+            if isinstance(one, NamedSharding) and len(one.spec) > ndim \
+                    and any(one.spec[ndim:]):
+                raise ValueError(f"Sharding {one} is only valid for values of rank at least "
+                                 f"{len(one.spec)}, but is_equivalent_to was asked for rank {ndim}")
         if getattr(other, "num_devices", None) != self.num_devices:
             return False
         if tuple(other._device_assignment) != self.mesh._flat or (
@@ -362,9 +370,9 @@ class NamedSharding:
         return NamedSharding(self.mesh, self.spec, memory_kind=kind)
 
     def update(self, **changes: Any) -> NamedSharding:
-        """Return this sharding with another ``spec`` or ``memory_kind``."""
+        """Return this sharding with another ``mesh``, ``spec`` or ``memory_kind``."""
         spec = changes.get("spec", self.spec)
-        return NamedSharding(self.mesh, spec if isinstance(spec, PartitionSpec)
+        return NamedSharding(changes.get("mesh", self.mesh), spec if isinstance(spec, PartitionSpec)
                              else PartitionSpec(*spec),
                              memory_kind=changes.get("memory_kind", self.memory_kind))
 

@@ -24,7 +24,7 @@ from saem.core.record import Record
 from saem.core.sharded import as_sharded, plain
 from saem.placement.devices import process_count, single_device
 from saem.placement.layouts import in_memory, space_of_sharding
-from saem.placement.shardings import holds_addends, no_slices
+from saem.placement.shardings import holds_addends, no_slices, resolve
 
 ArrayImpl = _jaxlib.ArrayImpl
 # The parts are copies that nothing else writes to; jaxlib cannot copy equal parts itself.
@@ -317,7 +317,9 @@ def make_array_from_process_local_data(sharding: Any, local_data: Any,
 
     Without ``global_shape``, axes that the processes divide among them are as many times longer
     as there are processes along them; an entry None of it is computed likewise.  For a pytree,
-    ``sharding`` and ``global_shape`` are prefixes of it.
+    ``sharding`` (or a device) and ``global_shape`` are prefixes of it.
+
+    Raises: ValueError for a non-sharding, or if sizes do not fit.
     """
     leaves, structure = tree.flatten(local_data)
     shardings = tree.broadcast_prefix(sharding, local_data,
@@ -325,7 +327,8 @@ def make_array_from_process_local_data(sharding: Any, local_data: Any,
     shapes = [None] * len(leaves) if global_shape is None else tree.broadcast_prefix(
         global_shape, local_data, is_leaf=_is_shape)
     return structure.unflatten([
-        _of_process(s, x, shape) for s, x, shape in zip(shardings, leaves, shapes)])
+        _of_process(resolve(s, "device_put"), x, shape)
+        for s, x, shape in zip(shardings, leaves, shapes)])
 
 
 def _is_shape(x: Any) -> bool:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from saem.core import dtypes, errors, tree
-from saem.core.arguments import check_callable, documented, positions, wraps
+from saem.core.arguments import check_callable, distinct_positions, documented, wraps
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.frames import boundary
 from saem.core.hi_types import is_high
@@ -277,7 +277,7 @@ def places_of(numbers: tuple[int, ...], count: int) -> list[int]:
             f"differentiating with respect to argnums={named} requires at least "
             f"{max(numbers) + 1} positional arguments to be passed by the caller, but got only "
             f"{count} positional arguments.")
-    return positions(numbers, count)
+    return distinct_positions(numbers, count)
 
 
 def _check_input(x: Any, holomorphic: bool, allow_int: bool) -> bool:

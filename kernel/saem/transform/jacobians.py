@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from saem.core import dtypes, errors, tree
-from saem.core.arguments import check_callable, documented, positions, wraps
+from saem.core.arguments import check_callable, distinct_positions, documented, wraps
 from saem.core.avals import ShapedArray, aval_of, kept
 from saem.core.dimensions import is_static
 from saem.core.frames import boundary
@@ -97,7 +97,7 @@ def _chosen(fun: Callable, argnums: int | Sequence[int], args: tuple, kwargs: di
             ) -> tuple[Callable, tuple]:
     single = isinstance(argnums, (int, np.integer))
     wanted: Any = (argnums,) if single else argnums
-    numbers = positions(wanted, len(args))
+    numbers = distinct_positions(wanted, len(args))
 
     def partial(*values: Any) -> Any:
         full = list(args)
