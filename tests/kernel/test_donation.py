@@ -257,3 +257,16 @@ def frozen_and_used(x):
 
 def test_an_array_goes_on_after_its_reference_was_frozen(jax_oracle):
     same(jax_oracle, "frozen_and_used(o(3))", within=__name__)
+
+
+@pytest.mark.parametrize("numbers", [(0, 1), 0, 1])
+def test_on_several_devices_a_buffer_is_given_once(numbers):
+    """There JAX's process ends with a segmentation fault."""
+    mesh = jax.make_mesh((2,), ("x",), devices=jax.devices()[:2])
+    x = jax.device_put(np.arange(8.0, dtype=np.float32), jax.NamedSharding(mesh, jax.P("x")))
+    both = jax.jit(lambda x, y: (x * 2, y + 1), donate_argnums=numbers)
+    with pytest.raises(jax.errors.JaxRuntimeError, match="Attempt to donate the same buffer twice"):
+        both(x, x)
+    doubled, more = both(jnp.copy(x), jnp.copy(x))
+    np.testing.assert_array_equal(doubled, x * 2)
+    np.testing.assert_array_equal(more, x + 1)

@@ -60,6 +60,16 @@ GROUPS = {
         "repr(jax.jit(lambda x: x * 2).lower(jax.ShapeDtypeStruct((8, 4), np.float32, "
         "sharding=P('x'))).compile().output_shardings.spec)",
     ],
+    "cotangents that were never put on the mesh": [
+        "V(jax.vjp(jnp.sin, xr)[1](np.ones((8, 4), np.float32))[0])",
+        "V(jax.linearize(jnp.sin, xr)[1](np.ones((8, 4), np.float32)))",
+        "V(jax.linear_transpose(lambda x: x * 2, xr)(np.ones((8, 4), np.float32))[0])",
+        "V(*jax.vjp(lambda x, w: x @ w, xr, jax.reshard(jnp.ones((4, 3)), P()))[1]("
+        "np.ones((8, 3), np.float32)))",
+        "jax.vjp(jnp.sin, xr)[1](xc)"],
+    "unstacked values": [
+        "V(jax.grad(lambda y: jnp.unstack(y, axis=-1)[0].sum())(xr))",
+        "V(jax.jit(jax.grad(lambda y: (jnp.unstack(y, axis=1)[2] ** 2).sum()))(xr))"],
     "vmap": [
         "T(lambda x: jax.vmap(lambda r: r.sum())(x), x)",
         "V(jax.vmap(lambda r: r * 2 + jnp.arange(4.))(x), jax.vmap(jax.grad(lambda r: "

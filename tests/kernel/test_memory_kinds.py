@@ -55,6 +55,9 @@ OPERATIONS = ["h + h", "h + 1", "h * 2 - h", "jnp.sin(h)", "h.sum()", "h.sum() *
               "jax.jit(lambda a: jax.device_put(a, Host))(x)",
               "jax.jit(lambda a: jax.device_put(a, Device) * 2)(h)",
               "jax.jit(lambda a: a * 2, out_shardings=pinned)(x)",
+              "jax.jit(lambda a: a * 2, out_shardings=named.with_memory_kind('pinned_host'))(x)",
+              "jax.jit(lambda a: a * 2, out_shardings=named.with_memory_kind('pinned_host'))"
+              "(x) + 1",
               "jax.jit(lambda a: a * 2, in_shardings=pinned)(h)",
               "jax.jit(lambda a: a * 2, in_shardings=pinned)(np.arange(3.))",
               "jax.jit(lambda a: a * 2, out_shardings=usual)(h)",

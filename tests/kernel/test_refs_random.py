@@ -18,6 +18,9 @@ import saem as jax
 import saem.numpy as jnp
 from saem import lax
 
+# Their subject is what is computed, not how XLA optimises it.
+pytestmark = pytest.mark.usefixtures("little_effort")
+
 # Each is given the array, the number of the step, a row, a factor and a value; gives the new array.
 PLAIN = {
     "fill": lambda r, step, row, c, x: jnp.sin(r) * c + x,

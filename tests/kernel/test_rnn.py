@@ -10,6 +10,9 @@ import saem as jax
 import saem.numpy as jnp
 from saem.experimental import rnn
 
+# Their subject is what is computed, not how XLA optimises it.
+pytestmark = pytest.mark.usefixtures("little_effort")
+
 BATCH, STEPS, INPUT, HIDDEN = 3, 5, 4, 6
 RAGGED = np.array([5, 2, 3], np.int32)
 

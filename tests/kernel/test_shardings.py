@@ -458,3 +458,30 @@ def test_shardings_of_too_high_a_rank_and_empty_meshes_are_refused():
     assert NamedSharding(mesh, P("x", None)).is_equivalent_to(NamedSharding(mesh, P("x")), 1)
     with pytest.raises(ValueError, match=r"one device along each axis, got the sizes .2, "):
         jax.make_mesh((2, 0), ("x", "y"))
+
+
+def test_of_copies_that_differ_the_first_counts(jax_oracle):
+    def program():
+        def on_each(sharding, size):
+            return jax.make_array_from_single_device_arrays((size,), sharding, [
+                jax.device_put(jnp.ones(1) * d.id, d) for d in jax.devices()])
+
+        made = [on_each(NamedSharding(mesh, P("x")), 4), on_each(NamedSharding(mesh, P("y")), 2),
+                jax.shard_map(lambda x: x, mesh=mesh, in_specs=P(("x", "y")), out_specs=P("x"),
+                              check_vma=False)(jnp.arange(8.0))]
+        return [[np.asarray(x), x.tolist(), float(x[1]), jax.device_get(x), x + 1,
+                 jax.device_put(x, jax.devices()[3])] for x in made]
+
+    same(jax_oracle, program)
+
+
+def test_eval_shape_tells_the_shardings_that_were_asked_for(jax_oracle):
+    def program():
+        there = NamedSharding(mesh, P("x"))
+        struct = jax.ShapeDtypeStruct((8, 4), np.float32)
+        some = jax.jit(lambda x: (x, x + 1), out_shardings=(there, None))
+        one = jax.jit(lambda x: x, out_shardings=SingleDeviceSharding(jax.devices()[2]))
+        return repr([jax.eval_shape(some, struct), jax.eval_shape(one, struct),
+                     jax.eval_shape(jax.jit(lambda x: x), struct)])
+
+    same(jax_oracle, program)

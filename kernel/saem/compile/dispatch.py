@@ -43,7 +43,7 @@ from saem.core.hi_types import is_high
 from saem.core.jaxpr import ClosedJaxpr, Jaxpr, Var
 from saem.core.kept import Kept, forget
 from saem.core.leaks import leaked_tracer
-from saem.core.memory_spaces import HOST, space_of
+from saem.core.memory_spaces import HOST, placed, space_of
 from saem.core.sharded import as_sharded, plain
 from saem.core.trace import Tracer, state
 from saem.placement.devices import (
@@ -58,6 +58,7 @@ from saem.placement.layouts import (
     in_memory,
     is_usual,
     layouts_of,
+    space_of_sharding,
     terms_of,
     unusual_layout,
     usual_layout,
@@ -221,7 +222,7 @@ class Program:
     """An executable at a place (one device, or a ``Spread``) with all it takes to call it."""
 
     __slots__ = ("executable", "lowered", "device", "committed", "consts", "handlers", "plain",
-                 "ins", "outs", "kept", "moves")
+                 "ins", "outs", "avals", "kept", "moves")
 
     def __init__(self, executable: Any, lowered: Lowering, where: Any, committed: bool):
         self.executable = executable
@@ -244,9 +245,14 @@ class Program:
             self.device = None  # each argument is looked at
             self.ins = [in_memory(s, kind) for s, kind in zip(self.ins, terms.in_kinds)]
             self.outs = [in_memory(s, kind) for s, kind in zip(self.outs, terms.out_kinds)]
-        self.handlers = [_jaxlib.array_result_handler(as_sharded(a, s), s, committed)
-                         for a, s in zip(physical, self.outs)]
-        self.outs = self.outs[lowered.ordered:]  # the token is not a result to its caller
+            # As in JAX, types do not tell of a memory that was demanded of one device alone.
+            physical = [placed(a, space_of_sharding(s)) if isinstance(s, NamedSharding) else a
+                        for a, s in zip(physical, self.outs)]
+        self.avals = [as_sharded(a, s) for a, s in zip(physical, self.outs)]
+        self.handlers = [_jaxlib.array_result_handler(a, s, committed)
+                         for a, s in zip(self.avals, self.outs)]
+        # The token is not a result to its caller.
+        self.outs, self.avals = self.outs[lowered.ordered:], self.avals[lowered.ordered:]
         self.plain = not any(isinstance(a.dtype, dtypes.ExtendedDType) or a.dtype == dtypes.float0
                              for a in (*lowered.in_avals, *lowered.out_avals))
 
@@ -323,6 +329,8 @@ class Program:
         if device is None:
             given = [x for x, kept in zip(args, self.kept) if kept]
             arrays = [put_spread(x, s) for x, s in zip(given, self.ins)]
+            if any(self.lowered.donated):
+                refuse_donated_twice(arrays, self.lowered.donated)
             return self.with_layouts(arrays) if Seen.storage else arrays
         arrays = []
         for x, kept in zip(args, self.kept):
@@ -361,9 +369,8 @@ class Program:
         # C++ counts the constants, which it puts first, among the arguments.
         kept = [*(True for _ in self.consts), *self.kept]
         ins = [*(c._sharding for c in self.consts), *self.ins]
-        outs = [as_sharded(a, s) for a, s in zip(self.lowered.out_avals, self.outs)]
-        return FastPath(self.executable, out_tree, ins, self.outs, outs,
-                        [self.committed] * len(outs), kept, [None] * len(ins), self.consts)
+        return FastPath(self.executable, out_tree, ins, self.outs, self.avals,
+                        [self.committed] * len(self.outs), kept, [None] * len(ins), self.consts)
 
 
 def put_spread(x: Any, sharding: Any) -> Any:
@@ -498,6 +505,20 @@ def _present(x: Any, aval: ShapedArray) -> Any:
     if aval.dtype == dtypes.float0:
         return np.zeros(aval.shape, dtypes.float0)
     return x
+
+
+def refuse_donated_twice(arrays: Sequence[Any], donated: Sequence[bool]) -> None:
+    """Refuse an array that is donated and passed again: on several CPUs XLA ends the process.
+
+    Raises: JaxRuntimeError, as XLA does on one device.
+    """
+    first: dict[int, int] = {}
+    for number, (x, gives) in enumerate(zip(arrays, donated)):
+        before = first.setdefault(id(x), number)
+        if before != number and (gives or donated[before]):
+            raise _jaxlib.JaxRuntimeError(
+                "INVALID_ARGUMENT: Attempt to donate the same buffer twice in Execute() (flattened "
+                f"argument {number}, first use: {before}). Pass a copy: jnp.copy(x).")
 
 
 def check_not_deleted(x: Any) -> None:

@@ -21,11 +21,13 @@ from saem.core.avals import ShapedArray, ShapeDtypeStruct, aval_of, is_array_lik
 from saem.core.frames import boundary
 from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr, pick
 from saem.core.primitive import UndefinedPrimal, primitive
+from saem.core.sharded import plain
 from saem.core.trace import Tracer, bind, run_under, state
 from saem.derivatives.custom_rule import Batch, SymbolicZero, pair
 from saem.derivatives.custom_vjp import BatchedBackward, custom_vjp
 from saem.jit.call import ProgramCall
 from saem.ops.linear import zeros_of
+from saem.placement.shardings import off_mesh
 from saem.transform.derivatives import as_array
 from saem.transform.jvp import instantiate
 from saem.transform.linearize import PartialTrace, backward_pass
@@ -168,8 +170,9 @@ def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Sequence = ()) -
         if got != out_tree:
             raise TypeError(
                 f"cotangent tree does not match function output, expected {out_tree} but got {got}")
-        if any(aval_of(x).strip_weak_type() != aval.strip_weak_type()
-               for x, aval in zip(cts, out_avals)):
+        wanted = [aval.strip_weak_type() for aval in out_avals]
+        if any((given := aval_of(x).strip_weak_type()) != aval
+               and not (off_mesh(x) and given == plain(aval)) for x, aval in zip(cts, wanted)):
             raise TypeError("cotangent type does not match function output, expected "
                             f"{tuple(out_avals)} but got {cts}")
         found = backward_pass(closed.jaxpr, consts, [

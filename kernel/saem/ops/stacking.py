@@ -113,8 +113,7 @@ class Unstack(Primitive):
         return outs, [None] * len(outs) if t is None else bind(self, t)
 
     def transpose(self, cts, x):
-        shape = x.shape
-        part = x.aval.update(shape=(*shape[:self.axis], *shape[self.axis + 1:]))
+        part = next(aval_of(ct) for ct in cts if ct is not None)
         return [stack([zeros_of(part) if ct is None else ct for ct in cts], self.axis)]
 
     def batch(self, size, xs, dims):

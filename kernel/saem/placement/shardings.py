@@ -591,6 +591,14 @@ def resolve(given: Any, what: str) -> Any:
                     f"None, but got {given}. Shardings are taken too.")
 
 
+def off_mesh(x: Any) -> bool:
+    """Return whether ``x``, a value outside traces, was never put on a mesh with Explicit axes."""
+    if isinstance(x, _jaxlib.ArrayImpl):
+        mesh = getattr(x._sharding, "mesh", None)
+        return mesh is None or not mesh.explicit_axes
+    return isinstance(x, (np.ndarray, np.generic, bool, int, float, complex))
+
+
 def on_devices(sharding: Any, *others: Any) -> Any:
     """Return ``sharding`` on the mesh that an AbstractMesh of it describes.
 

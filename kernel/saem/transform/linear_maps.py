@@ -24,9 +24,10 @@ from saem.core.avals import ShapedArray, aval_of
 from saem.core.jaxpr import Jaxpr
 from saem.core.record import Record
 from saem.core.refs import is_ref
-from saem.core.sharded import same_sharding
+from saem.core.sharded import plain, same_sharding
 from saem.core.trace import Tracer
 from saem.ops.linear import varying_as, zeros_of
+from saem.placement.shardings import off_mesh
 from saem.transform.linearize import Linearized
 from saem.transform.staging import dead_code_free
 
@@ -103,8 +104,8 @@ def without_dead_code(linear: Linearized) -> Linearized:
 
 
 def _check_linear_input(aval: ShapedArray, tangent: Any) -> None:
-    wanted, got = aval.to_tangent_aval(), tangent_type(tangent)
-    if got != wanted.strip_weak_type():
+    wanted, got = aval.to_tangent_aval().strip_weak_type(), tangent_type(tangent)
+    if got != wanted and not (off_mesh(tangent) and got == plain(wanted)):
         raise ValueError(
             "linearized function called on tangent values inconsistent with the original primal "
             f"values: got tangent {got.str_short()} for primal "
@@ -227,7 +228,7 @@ def _check_cotangent(aval: ShapedArray, ct: Any) -> None:
     if wanted.dtype == dtypes.float0 and got.shape == wanted.shape:
         return  # of an integer or boolean result: whatever it is, it is zero
     if got.dtype != wanted.dtype or got.shape != wanted.shape or not (
-            got.vma <= wanted.vma and same_sharding(got, wanted)):
+            got.vma <= wanted.vma and (same_sharding(got, wanted) or off_mesh(ct))):
         raise ValueError(
             "unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got "
             f"{got.str_short()}, but expected "

@@ -15,6 +15,7 @@ import weakref
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
+from saem import _jaxlib
 from saem.core import axes, config, source, tree
 from saem.core.arguments import (
     Bound,
@@ -191,5 +192,7 @@ def eval_shape(fun: Callable, *args: Any, **kwargs: Any) -> Any:
     ShapeDtypeStruct(shape=(2, 2), dtype=float32)
     """
     check_callable(fun)
+    if isinstance(fun, _jaxlib.PjitFunction) and fun.info.out_shardings is not None:
+        return fun.eval_shape(*args, **kwargs)
     closed, out_tree = trace_function(fun, args, kwargs, name="eval_shape")
     return out_tree.unflatten([struct_of(a) for a in closed.out_avals])

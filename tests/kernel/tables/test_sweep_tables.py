@@ -27,7 +27,7 @@ HOW: dict[str, dict[str, Any]] = {
 HOW["wide"]["x64"] = True  # 64-bit types are on
 HOW["strict"]["rtol"] = 3e-5  # as of the tables where these calls come from
 PART = {"lax": 16, "numpy": 32, "jnp": 64, "scipy": 64, "always": 1, "wide": 1, "strict": 1,
-        "linalg": 288, "grids": 480, "solvers": 288, "sparse": 144, "layers": 720}
+        "random": 16, "linalg": 288, "grids": 480, "solvers": 288, "sparse": 144, "layers": 720}
 TABLES = [(name, group) for name in HOW for group in read(name)[0]]
 
 
