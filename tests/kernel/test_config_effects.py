@@ -482,3 +482,40 @@ def test_options_of_a_function_come_before_those_of_settings(monkeypatch):
     f = jax.jit(lambda x: x - 5, compiler_options={"xla_backend_optimization_level": 2})
     with pytest.raises(RuntimeError, match="2"):
         f(x)
+
+
+def test_functions_that_turn_on_64_bits_inside_are_transformed(jax_oracle):
+    def program():
+        @jax.jit
+        def total(x):
+            with jax.enable_x64(True):
+                return (x.astype(jnp.float64) * 3.0).sum().astype(jnp.float32)
+
+        @jax.jit
+        def folded(x):
+            with jax.enable_x64(True):
+                last, _ = lax.scan(lambda c, v: (c * 1.5 + v.astype(jnp.float64), None),
+                                   jnp.float64(0), x)
+                return jnp.sin(last).astype(jnp.float32)
+
+        x = np.arange(3, dtype=np.float32)
+        return [[f(x), jax.grad(f)(x), jax.jvp(f, (x,), (x,)), jax.hessian(f)(x),
+                 jax.vmap(f)(np.stack([x, x + 1])), jax.jit(jax.grad(f))(x),
+                 jax.vmap(jax.grad(f))(np.stack([x, x + 1])), jax.linearize(f, x)[1](x),
+                 jax.grad(jax.checkpoint(f))(x)] for f in (total, folded)]
+
+    same(jax_oracle, program, rtol=1e-5)
+
+
+def test_choices_among_64_bits_inside_have_derivatives():
+    """JAX refuses these: it makes numbers of 32 bits among them."""
+    def chosen(x):
+        with jax.enable_x64(True):
+            y = jnp.where(x > 1, x.astype(jnp.float64) ** 2, 0.0)
+            return lax.cond(jnp.argmax(y) > 0, lambda y: y.max(), lambda y: y.mean(), y
+                            ).astype(jnp.float32)
+
+    x = np.arange(3, dtype=np.float32)
+    for f in (chosen, jax.jit(chosen)):
+        np.testing.assert_array_equal(jax.grad(f)(x), [0, 0, 4])
+        np.testing.assert_array_equal(jax.vmap(f)(np.stack([x, x + 1])), [4, 9])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from both import same, same_error
+from oracle import JaxError
 
 import saem as jax
 from saem import lax
@@ -118,3 +119,17 @@ def selected_among_numbers(shape):
 @pytest.mark.parametrize("shape", [(3, 1), (3, 2), (2, 3, 1)])
 def test_select_among_numbers(jax_oracle, shape):
     same(jax_oracle, selected_among_numbers, shape=shape)
+
+
+@pytest.mark.parametrize("call", [
+    "jax.vmap(lambda a: lax.fft(a, 'fft', (2,)))(np.ones(2, np.complex64))",
+    "jax.vmap(lambda a: lax.fft(a, 'rfft', (3, 2)))(np.ones((3, 2), np.float32))",
+    "jax.vmap(lambda a: lax.bitcast_convert_type(a, np.int32))(np.ones(4, np.int8))",
+    "jax.vmap(jax.random.wrap_key_data)(np.ones(2, np.uint32))",
+    "jax.vmap(lambda a: lax.clamp(0., a, np.ones(2, np.float32)))(np.ones(2, np.float32))"])
+def test_the_axis_of_the_stack_is_none_of_an_example(jax_oracle, call):
+    """What is refused of one example is refused of a stack, whose axis is not one of its own."""
+    with pytest.raises(JaxError):
+        jax_oracle.run(call)
+    with pytest.raises((TypeError, ValueError), match=r"\(\)|\(2,\)"):
+        eval(call, {"jax": jax, "lax": lax, "np": np})  # one of the lines above

@@ -271,6 +271,8 @@ class Setting(_jaxlib.Config):
     (also a decorator) that sets it for the current thread.
     """
 
+    was_scoped = False  # whether its ``with`` form was used in this process
+
     def __init__(self, declared: Declared):
         super().__init__(
             "jax_" + declared.name,
@@ -316,6 +318,7 @@ class Setting(_jaxlib.Config):
             raise TypeError(
                 f"{declared.name} needs one new value: with {declared.name}(value): ..."
             )
+        self.was_scoped = True
         return _Scope(self, _checked(declared, value[0], declared.name))
 
     def __reduce__(self) -> str:

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from saem.core import lazy
+from saem.core import config, lazy
 from saem.core import source as source_info
 from saem.core.avals import ShapedArray
 from saem.core.dtypes import ExtendedDType
@@ -169,6 +169,9 @@ class Printed:
         """Return the program as text, with what is asked for beside each equation."""
         return pretty.program_text(self, pretty.Style(
             source_info, print_shapes, name_stack, custom_pp_eqn_rules, print_effects))
+
+
+WIDE = frozenset(map(np.dtype, ("int64", "uint64", "float64", "complex128")))
 
 
 class Jaxpr(Printed):
@@ -327,6 +330,17 @@ def once_per_program(make: Function) -> Function:
     return find
 
 
+def needs_x64(jaxpr: Jaxpr) -> bool:
+    """Return whether values of 64-bit types are computed, which are off here.
+
+    A function may turn them on inside.
+    """
+    setting = config.enable_x64
+    return setting.was_scoped and not setting.value and any(
+        getattr(a.aval, "dtype", None) in WIDE
+        for eqn in jaxpr.eqns for a in (*eqn.invars, *eqn.outvars))
+
+
 def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any,
                propagate_source_info: bool = True) -> list[Any]:
     """Run ``jaxpr`` under the current interpreter, equation by equation.
@@ -334,6 +348,9 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any,
     Operations keep the places in the source of their equations if ``propagate_source_info``.
     Raises: ValueError if the number of arguments does not fit.
     """
+    if needs_x64(jaxpr):
+        with config.enable_x64(True):
+            return eval_jaxpr(jaxpr, consts, *args, propagate_source_info=propagate_source_info)
     if len(args) != len(jaxpr.invars):
         raise ValueError(f"eval_jaxpr: needed {len(jaxpr.invars)} arguments, got {len(args)}")
     env: dict[Var, Any] = dict(zip(jaxpr.constvars, consts))

@@ -328,8 +328,9 @@ class GatherPlan(NamedTuple):
     """A gather, and how its result is then made ``x[idx]``; read backwards, a scatter.
 
     ``expanded``: axes of size 1 that the operand gets first; ``reversed``: result axes to reverse;
-    ``new``: places of new axes in ``shape``, that of ``x[idx]``; ``regular``: whether places are
-    sorted and do not repeat; ``empty_axis``: an axis of size 0 that is indexed, if any.
+    ``new``: places of new axes in ``shape``, that of ``x[idx]``; ``unique``: whether places do not
+    repeat; ``ascending``: whether they are sorted, too; ``empty_axis``: an axis of size 0 that is
+    indexed, if any.
     """
 
     numbers: GatherDimensionNumbers
@@ -339,7 +340,8 @@ class GatherPlan(NamedTuple):
     reversed: tuple[int, ...]
     new: tuple[int, ...]
     shape: tuple[int, ...]
-    regular: bool
+    unique: bool
+    ascending: bool
     empty_axis: int | None
 
 
@@ -442,7 +444,7 @@ class _Result:
         return GatherPlan(
             numbers, tuple(self.sizes), assemble(self.components, tuple(self.batch)),
             tuple(expanded), tuple(self.reversed), tuple(self.new), tuple(self.shape),
-            regular=no_arrays and self.ascending,
+            unique=no_arrays, ascending=no_arrays and self.ascending,
             empty_axis=next((axis for axis in collapsed if self.full[axis] == 0), None))
 
 

@@ -179,8 +179,8 @@ def read(x: Any, tokens: tuple, values: Sequence[Any], options: Options, dynamic
                 advice="An empty axis has no element to read.")
         return zeros_of(aval_of(x).update(shape=plan.shape))
     x = expand_dims(x, plan.expanded) if plan.expanded else x
-    prim = Gather(plan.numbers, plan.sizes, options.unique or plan.regular,
-                  options.sorted or plan.regular, options.mode or PROMISE, options.fill_value)
+    prim = Gather(plan.numbers, plan.sizes, options.unique or plan.unique,
+                  options.sorted or plan.ascending, options.mode or PROMISE, options.fill_value)
     return restore_axes(bind(prim, x, plan.indices), plan)
 
 
@@ -360,8 +360,8 @@ def write(x: Any, tokens: tuple, values: Sequence[Any], y: Any, kind: str, optio
     if plan.empty_axis is not None:  # there is no place to write at
         return x
     operand = expand_dims(operand, plan.expanded) if plan.expanded else operand
-    prim = _SCATTERS[kind](plan.numbers.as_scatter(), options.sorted or plan.regular,
-                           options.unique or plan.regular, options.mode or FILL)
+    prim = _SCATTERS[kind](plan.numbers.as_scatter(), options.sorted or plan.ascending,
+                           options.unique or plan.unique, options.mode or FILL)
     out = reshape(bind(prim, operand, plan.indices, y), aval.shape)
     return convert_value(out, aval.dtype, aval.weak_type)
 
@@ -394,6 +394,6 @@ def scatter_apply(x: Any, idx: Any, fun: Callable, *, mode: Any = None,
     program = by_function.element_program(fun, aval.dtype)
     updates = broadcast_updates(literal(0, aval.dtype), plan)
     operand = expand_dims(x, plan.expanded) if plan.expanded else x
-    prim = Scatter(plan.numbers.as_scatter(), options.sorted or plan.regular,
-                   options.unique or plan.regular, options.mode or FILL, program)
+    prim = Scatter(plan.numbers.as_scatter(), options.sorted or plan.ascending,
+                   options.unique or plan.unique, options.mode or FILL, program)
     return reshape(bind(prim, operand, plan.indices, updates), aval.shape)

@@ -277,9 +277,13 @@ def repeat(a: ArrayLike, repeats: ArrayLike, axis: int | None = None, *,
     if total_repeat_length is None or (known is not None and np.size(np.asarray(known)) == 1):
         counts = np.asarray(known)
         if counts.size == 1:
-            out = _repeat_all(a, int(counts.reshape(())), axis)
-            if total_repeat_length is None or out.shape[axis] == total_repeat_length:
-                return out
+            count = int(counts.reshape(()))
+            if total_repeat_length in (None, count * a.shape[axis]):
+                return _repeat_all(a, count, axis)
+            if count > 0 and a.shape[axis]:  # what is missing is the last element
+                total = operator.index(total_repeat_length)
+                places = np.minimum(np.arange(total) // count, a.shape[axis] - 1)
+                return getitem(a, (slice(None),) * axis + (places.astype(np.int32),))
         else:
             return _repeat_known(a, counts.ravel(), axis)
     return _repeat_each(a, as_array(repeats), axis, operator.index(total_repeat_length))

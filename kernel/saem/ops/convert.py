@@ -25,7 +25,7 @@ from saem.core.primitive import NOT_LINEAR, Primitive, primitive
 from saem.core.trace import bind, eval_trace, state
 from saem.ops import sharding_rules, sum_rules
 from saem.ops.extended import convert_extended
-from saem.ops.families import Unary
+from saem.ops.families import Unary, check_example
 from saem.ops.linear import Linear, moveaxis, unchanged
 from saem.typing import Array, ArrayLike, DTypeLike
 
@@ -145,6 +145,7 @@ class BitcastConvertType(Primitive):
     transpose = NOT_LINEAR
 
     def batch(self, size, xs, dims):
+        check_example(self, xs, dims)
         return bind(self, moveaxis(xs[0], dims[0], 0)), 0
 
 

@@ -106,6 +106,7 @@ class Cumulative(Primitive):
         (x,), (t,) = primals, tangents
         if t is None:
             return bind(self, x), None
+        self.typing(aval_of(x))
         pair = (x, t)
         if self.reverse:
             pair = tuple(rev(v, (self.axis,)) for v in pair)

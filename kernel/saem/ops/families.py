@@ -18,6 +18,7 @@ import numpy as np
 from saem.core import dtypes, errors, promotion
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.primitive import NOT_LINEAR, Primitive, remembered
+from saem.core.sharded import without_axis
 from saem.core.trace import bind
 from saem.ops import sharding_rules, sum_rules
 from saem.ops.linear import (
@@ -158,6 +159,15 @@ class Elementwise(Primitive):
     def batch(self, size: int, xs: Sequence[Any], dims: Sequence[int | None]):
         xs, dim = align_batch(size, xs, dims)
         return bind(self, *xs), dim
+
+
+def check_example(prim: Any, xs: Sequence[Any], dims: Sequence[int | None]) -> None:
+    """Refuse one example of the operands that ``prim`` would refuse, before it takes the stacks.
+
+    For primitives that read the last axes of operands: that of the stack must not be one of them.
+    """
+    prim.typing(*[aval_of(x) if d is None else without_axis(aval_of(x), d)
+                  for x, d in zip(xs, dims)])
 
 
 def align_batch(size: int, xs: Sequence[Any], dims: Sequence[int | None]) -> tuple[list[Any], int]:

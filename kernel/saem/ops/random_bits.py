@@ -25,7 +25,7 @@ from saem.core.dimensions import Dim
 from saem.core.primitive import NOT_LINEAR, Primitive, primitive
 from saem.core.trace import bind
 from saem.ops import sharding_rules
-from saem.ops.families import align_batch
+from saem.ops.families import align_batch, check_example
 from saem.ops.keys import Generator, KeyDType, key_dtype, key_watch
 from saem.ops.linear import broadcast_in_dim, moveaxis
 
@@ -251,6 +251,10 @@ class RandomWrap(OnKeys):
                 f"{self.impl.key_shape}; got shape={base.shape} for impl={self.impl.name}",
                 advice=f"A {self.impl.name} key is {self.impl.key_shape[0]} words.")
         return ShapedArray(base.shape[:-1], key_dtype(self.impl))
+
+    def batch(self, size, xs, dims):
+        check_example(self, xs, dims)
+        return super().batch(size, xs, dims)
 
     def evaluate(self, base):
         return base

@@ -22,7 +22,7 @@ from saem.core.sharded import sharding_of
 from saem.core.trace import bind
 from saem.ops import sharding_rules, sum_rules
 from saem.ops.compare import bitwise_and, complex_extremum, gt, is_ordered, lt
-from saem.ops.families import align_batch, check_dtypes, is_discrete
+from saem.ops.families import align_batch, check_dtypes, check_example, is_discrete
 from saem.ops.linear import (
     add_cotangents,
     broadcast_in_dim,
@@ -194,6 +194,7 @@ class Clamp(Primitive):
         return out, total
 
     def batch(self, size, xs, dims):
+        check_example(self, xs, dims)
         stacks, dim = align_batch(size, xs, dims)
         shape = np.broadcast_shapes(*(aval_of(x).shape for x in stacks))
         low, x, high = (x if i != 1 and not aval_of(x).shape else stretch(x, shape)

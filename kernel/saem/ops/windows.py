@@ -233,7 +233,8 @@ def _size_misfit(words: Words, numbers: GatherDimensionNumbers, operand: ShapedA
                        f"the corresponding dimensions of operand. For dimension {d}, updates bound "
                        f"is {sizes[i]}, operand bound is {operand.shape[i]}.")
     for i, d in enumerate((*collapsed, *numbers.operand_batching_dims)):
-        if sizes[d] > 1:
+        # With a bound of 0 XLA would end the process; of batching dims it is the size of the stack.
+        if sizes[d] > 1 or (not sizes[d] and words is _GATHER and i < len(collapsed)):
             return 7, (f"{words.op} op can only collapse slice dims with bound 1, but bound is "
                        f"{sizes[d]} for index {d} at position {i}.")
     return None
@@ -285,7 +286,13 @@ def window_sizes(numbers: GatherDimensionNumbers, operand_shape: Sequence[int],
                  updates_shape: Sequence[int]) -> tuple[int, ...]:
     """Return the window sizes that make updates of ``updates_shape`` fit the operand."""
     sizes = [min(1, n) for n in operand_shape]
+    rank = len(updates_shape)
     for d, axis in zip(numbers.window_dims(len(operand_shape)), numbers.offset_dims):
+        if not 0 <= axis < rank:
+            raise errors.explained(
+                errors.ArgumentTypeError, "scatter.C1",
+                f"Invalid update_window_dims set in scatter op; valid range is [0, {rank}); "
+                f"got: {axis}.", advice="They name axes of the updates.")
         sizes[d] = updates_shape[axis]
     return tuple(sizes)
 

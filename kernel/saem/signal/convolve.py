@@ -328,8 +328,7 @@ def check_preferred(dtype: Any, preferred: Any) -> None:
     if dtypes.itemsize_bits(preferred) < dtypes.itemsize_bits(dtype):
         raise refuse(22, "`preferred_element_type` must not be narrower than the original type, "
                      f"got {preferred.name} for {dtype.name}.", "Convert the result.", wrong)
-    if whole(dtype) and whole(preferred) and (
-            dtypes.is_unsigned(dtype) != dtypes.is_unsigned(preferred)):
+    if whole(dtype) and dtypes.is_unsigned(preferred) and not dtypes.is_unsigned(dtype):
         raise refuse(23, "`preferred_element_type` must have the same signedness as the original "
                      f"type, got {preferred.name} for {dtype.name}.", "Convert the result.", wrong)
 

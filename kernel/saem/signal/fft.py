@@ -26,6 +26,7 @@ from saem.core.trace import bind
 from saem.ops import sharding_rules, sum_rules
 from saem.ops.arithmetic import mul
 from saem.ops.convert import convert_element_type
+from saem.ops.families import check_example
 from saem.ops.linear import Linear, moveaxis
 from saem.ops.numbers import conj
 
@@ -140,6 +141,7 @@ class Fft(Linear):
         return [conj(mul(half, kept((twice / total).astype(dtype))))]
 
     def batch(self, size, xs, dims):
+        check_example(self, xs, dims)
         return bind(self, moveaxis(xs[0], dims[0], 0)), 0
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from saem.core import config
 from saem.core import refs as core_refs
 from saem.core.avals import Seen, ShapedArray, aval_of
 from saem.core.hi_types import is_mutable
@@ -24,6 +25,7 @@ from saem.core.jaxpr import (
     Literal,
     Var,
     eval_jaxpr,
+    needs_x64,
     once_per_program,
     pick,
     split_list,
@@ -175,6 +177,9 @@ def backward_pass(jaxpr: Jaxpr, consts: Sequence[Any], cts_out: Sequence[Any]) -
     A cotangent of None is zero.  Equations that no cotangent reaches cost nothing; those recorded
     on the way have ``transpose`` at the end of their stack.
     """
+    if needs_x64(jaxpr):
+        with config.enable_x64(True):
+            return backward_pass(jaxpr, consts, cts_out)
     source, stack = state.source, state.stack
     if stack[-1:] != ("transpose",):
         state.stack = (*stack, "transpose")
