@@ -119,6 +119,28 @@ def test_a_unit_is_accepted_and_remarked_on(desk: Desk, new_page: NewPage) -> No
         page.screenshot(path=OUTPUT / "review.png")
 
 
+def test_what_was_typed_is_not_lost(desk: Desk, new_page: NewPage) -> None:
+    """Accepting beside an open editor, and a server that ended; keys of an input method."""
+    with serving(desk) as server:
+        page = new_page("ko-KR", width=1280)
+        page.goto(server.address)
+        page.locator(f'[id="{UNIT}"]').click()
+        for key, code in (("ㄷ", "KeyE"), ("Process", "KeyE")):
+            page.evaluate("(pressed) => document.dispatchEvent("
+                          "new KeyboardEvent('keydown', { ...pressed, bubbles: true }))",
+                          {"key": key, "code": code})
+        area = page.locator(f'[id="{UNIT}"] textarea')
+        assert area.count() == 1
+        area.fill("새로 쓴 문장입니다.")
+        page.locator(f'[id="{UNIT}"] [data-do="accept"]').click()
+        page.locator("#message", has_text="먼저 저장하거나 취소하세요").wait_for()
+        assert area.input_value() == "새로 쓴 문장입니다."
+        assert signature(entry(desk)).reviewer is None
+    area.press("Control+Enter")
+    page.locator("#message", has_text="서버가 응답하지 않아").wait_for()
+    assert area.input_value() == "새로 쓴 문장입니다."
+
+
 def test_a_file_changed_underneath_is_not_overwritten(desk: Desk, new_page: NewPage) -> None:
     with serving(desk) as server:
         page = new_page("ko-KR", width=1280)

@@ -317,6 +317,15 @@ def test_the_overview_of_a_session_says_what_it_cannot_do(tmp_path):
     assert unwritable.exit_code == 1 and f"Cannot write the page {page}" in unwritable.output
 
 
+@pytest.mark.parametrize("words", [["gates", ".", "--page"], ["l10n", "page", "03"]])
+def test_a_page_is_not_written_over_a_notebook(tmp_path, words):
+    own = tmp_path / "01-arrays.ipynb"
+    own.write_text("what a learner wrote", encoding="utf-8")
+    done = CliRunner().invoke(commands.saem, [*words, str(own)])
+    assert done.exit_code == 2 and "ends with .html" in done.output
+    assert own.read_text(encoding="utf-8") == "what a learner wrote"
+
+
 def test_a_terminal_of_few_letters_gets_the_others_as_question_marks():
     done = subprocess.run([sys.executable, "-m", "saem", "l10n", "status"], capture_output=True,
                           check=False, env={**os.environ, "PYTHONIOENCODING": "ascii"})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import nbformat
 import pytest
 from click.testing import CliRunner
@@ -11,7 +13,7 @@ from saem.l10n import catalog
 from saem.l10n.bring_back import ImportRefused, bring_back
 from saem.l10n.commands import l10n
 from saem.l10n.merge import merge
-from saem.l10n.review import signature
+from saem.l10n.review import replace, signature
 from saem.l10n.source import read
 from saem.l10n.units import units
 
@@ -141,3 +143,40 @@ def test_the_command(tree, built):
     run = CliRunner().invoke(l10n, words)
     assert run.exit_code == 0
     assert run.output.startswith("ko/01-small: 1 unit(s) changed\n  maths|text|0")
+
+
+def test_an_older_notebook_writes_over_nobody_s_text(tree, built):
+    """Somebody else translated, and the English changed, since the notebook was built."""
+    def improve(cells, notebook):
+        cells["title"].source = cells["title"].source.replace("번역입니다.", "내 번역입니다.")
+
+    edit(built, improve)
+    catalog_file = tree.catalog("01-small", "ko")
+    po = catalog.load(catalog_file, "ko")
+    replace(catalog.active(po)["maths|text|0"], "다른 사람의 번역입니다.", "minsu")
+    catalog.save(po, catalog_file)
+    before = catalog_file.read_bytes()
+    with pytest.raises(ImportRefused, match=r"built before .* differs .* in .*maths\|text\|0"):
+        bring_back(tree, built, "jiwon")
+    assert catalog_file.read_bytes() == before
+
+    done = CliRunner().invoke(l10n, ["--root", str(tree.root), "import", str(built), "--by",
+                                     "jiwon", "--anyway"])
+    assert done.exit_code == 0, done.output
+    assert entries(tree)["title|text|0"].msgstr == "내 번역입니다."
+
+
+def test_a_translator_imports_the_same_notebook_again(tree, built):
+    texts = ("번역입니다.", "첫 번역입니다.", "둘째 번역입니다.")
+    for before, text in itertools.pairwise(texts):
+        edit(built, lambda cells, _, before=before, text=text: cells["title"].update(
+            source=cells["title"].source.replace(before, text)))
+        bring_back(tree, built, "jiwon")
+        assert entries(tree)["title|text|0"].msgstr == text
+
+
+@pytest.mark.parametrize("facts", [{"language": "ko"}, [], {"language": "ko", "lesson": 3}])
+def test_facts_of_another_kind_are_refused(tree, built, facts):
+    edit(built, lambda cells, notebook: notebook.metadata.update(saem=facts))
+    with pytest.raises(ImportRefused, match="does not say of which lesson it is"):
+        bring_back(tree, built, "jiwon")

@@ -23,6 +23,7 @@ from saem.core.lazy import later
 
 # IPython and all: 0.3 s, for which other commands need not wait.
 notebook: Any = later("saem.lens.notebook")
+page_file: Any = later("saem.l10n.page_file")
 
 _MARKS = {"right": "✓", "wrong": "✗", "waiting": "…", "unanswered": "–"}
 _STYLES = {"right": "green", "wrong": "red"}
@@ -31,9 +32,12 @@ _STYLES = {"right": "green", "wrong": "red"}
 @click.command("gates")
 @click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--page", type=click.Path(path_type=Path, dir_okay=False), help="Write a page, too.")
+@click.option("--page", type=click.Path(path_type=Path, dir_okay=False),
+              help="Write a page (.html), too.")
 def gates(folder: Path, as_json: bool, page: Path | None) -> None:
     """Show what learners answered, in the notebooks that they saved below FOLDER."""
+    if page is not None:
+        page_file.check(page)
     view = notebook.gates(folder)
     rows = [{"learner": row.notebook.split("/")[0], **dataclasses.asdict(row)}
             for row in view.model.rows]

@@ -3,7 +3,8 @@
 Some translators edit the built Korean notebook itself.  Its cells are those of the lesson, so each
 text is cut into units again and taken over where it differs from what the build would write.  Code
 and structure are not a translator's to change: a notebook that changed them is refused, with the
-cells named, and nothing is written.
+cells named, and nothing is written.  So is one that was built before the lesson or the translation
+changed, where it would put its text over another translator's, or beneath other English.
 
 Read before: ``saem.l10n.assemble``, ``saem.l10n.units``.  Read after: ``saem.l10n.commands``.
 Invariant: building after an import gives the texts of the imported notebook
@@ -24,7 +25,7 @@ from saem.l10n.catalog import active, load, save
 from saem.l10n.lint.structure import MESSAGES, differences
 from saem.l10n.merge import merge
 from saem.l10n.project import Project
-from saem.l10n.review import replace
+from saem.l10n.review import replace, signature
 from saem.l10n.source import Cell, Lesson, read
 from saem.l10n.units import Unit, pieces, units
 
@@ -49,9 +50,10 @@ class Imported:
     changed: tuple[str, ...]
 
 
-def bring_back(project: Project, path: Path, translator: str) -> Imported:
+def bring_back(project: Project, path: Path, translator: str, anyway: bool = False) -> Imported:
     """Take the texts of the notebook at ``path`` over into its PO file, signed by ``translator``.
 
+    ``anyway``: also over what changed since the notebook was built.
     Raises ImportRefused, ReviewError.
     """
     notebook, lesson, language = _belongs(project, path)
@@ -60,12 +62,22 @@ def bring_back(project: Project, path: Path, translator: str) -> Imported:
     catalog = project.catalog(lesson.name, language)
     po, _ = merge(units(lesson), load(catalog, language))
     entries = active(po)
-    changed = []
+    is_older = notebook.metadata.saem.get("source_hash") != expected.metadata.saem["source_hash"]
+    changed, others = [], []
     for cell, before, now in zip(lesson.cells, _own(expected), _own(notebook), strict=True):
         for unit, old, new in _texts(cell, before.source, now.source, path):
             if old != new:
+                signed = signature(entries[unit.context])
+                if signed is None or signed.translator != translator or signed.reviewer:
+                    others.append(unit.context)
                 replace(entries[unit.context], _BADGE.sub("", new), translator)
                 changed.append(unit.context)
+    if is_older and others and not anyway:
+        raise ImportRefused(
+            f"{path} was built before the lesson or its translation changed, and differs from "
+            f"what is there now in {', '.join(others)}. Nothing was imported. Build the notebook "
+            "again (saem l10n build) and edit that one, or import it with --anyway, which puts "
+            "its text over the present one.")
     if changed:
         save(po, catalog)
     return Imported(lesson.name, language, tuple(changed))
@@ -77,7 +89,10 @@ def _belongs(project: Project, path: Path) -> tuple[nbformat.NotebookNode, Lesso
         notebook = nbformat.read(path, as_version=4)
     except Exception as error:  # nbformat raises what json and validators raise
         raise ImportRefused(f"{path} is not a notebook: {error}") from error
-    facts = notebook.metadata.get("saem", {})
+    facts = notebook.metadata.get("saem")
+    if not isinstance(facts, dict) or not isinstance(facts.get("lesson"), str):
+        raise ImportRefused(f"{path} does not say of which lesson it is: it was not built by "
+                            "`saem l10n build`.")
     language = facts.get("language")
     if language == project.source_language:
         raise ImportRefused(f"{path} is the {language} notebook: its texts are edited in "

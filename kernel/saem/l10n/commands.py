@@ -15,7 +15,7 @@ from pathlib import Path
 import click
 
 from saem.l10n import build as building
-from saem.l10n import catalog, glossary, languages, page, project, review, team
+from saem.l10n import catalog, glossary, languages, page, page_file, project, review, team
 from saem.l10n.assemble import content_hash
 from saem.l10n.bring_back import bring_back
 from saem.l10n.desk import Desk
@@ -148,7 +148,8 @@ def lint(tree: Project, as_json: bool, say: str, fixing: bool, spacing: bool) ->
 @name_option
 @click.option("--say", type=click.Choice(["en", "ko"]), default="ko", help="Language of the page.")
 @click.option("--against", default="HEAD", help="Compare translations with this git revision.")
-@click.option("--port", default=0, help="Port on 127.0.0.1; else a free one.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0,
+              help="Port on 127.0.0.1; else a free one.")
 @click.option("--no-browser", is_flag=True, help="Print the address; open no browser.")
 @click.pass_obj
 def open_review(tree: Project, lesson: str, lang: str, by: str, say: str, against: str, port: int,
@@ -175,7 +176,8 @@ def open_review(tree: Project, lesson: str, lang: str, by: str, say: str, agains
 @click.option("--against", default="HEAD", help="Compare translations with this git revision.")
 @click.pass_obj
 def write_page(tree: Project, lesson: str, output: Path, lang: str, say: str, against: str) -> None:
-    """Write the review page of LESSON to the file OUTPUT, for a pull request."""
+    """Write the review page of LESSON to the file OUTPUT (.html), for a pull request."""
+    page_file.check(output)
     source = tree.lesson(lesson)
     path = tree.catalog(source.stem, lang)
     text = page.page(read(source), catalog.load(path, lang), glossary.load(tree.glossary), say,
@@ -216,10 +218,11 @@ def write_site(tree: Project, out: Path, repository: str) -> None:
 @l10n.command("import")
 @click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @name_option
+@click.option("--anyway", is_flag=True, help="Also over texts that changed since it was built.")
 @click.pass_obj
-def import_notebook(tree: Project, file: Path, by: str) -> None:
+def import_notebook(tree: Project, file: Path, by: str, anyway: bool) -> None:
     """Take the texts of an edited notebook FILE.ipynb back into its PO file."""
-    done = bring_back(tree, file, by)
+    done = bring_back(tree, file, by, anyway)
     click.echo(f"{done.language}/{done.lesson}: {len(done.changed)} unit(s) changed")
     for context in done.changed:
         click.echo(f"  {context}")

@@ -52,7 +52,8 @@ def page(lesson: Lesson, po: polib.POFile, glossary: Glossary, say: str, *,
     bar = (f'<header><h1>{title}</h1><span id="left" data-left="{html.escape(words["left"])}" '
            f'data-done="{html.escape(words["done"])}"></span><p>{html.escape(words["help"])}</p>'
            '<p id="message" role="status"></p></header>') if live else f"<h1>{title}</h1>"
-    labels = " ".join(f'data-{key}="{html.escape(words[key])}"' for key in ("save", "cancel"))
+    labels = " ".join(f'data-{key}="{html.escape(words[key])}"' for key in (
+        "save", "cancel", "unsaved", "unreachable"))
     script = '<script src="review.js"></script>' if live else ""
     style = (_STATIC / "review.css").read_text(encoding="utf-8")
     return (

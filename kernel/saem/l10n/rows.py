@@ -37,6 +37,9 @@ SAY = {
         "help": "j, k: down, up · n: next to review · e: edit · Ctrl+Enter: save · Esc: cancel · "
                 "a: accept · c: comment",
         "done": "Everything is reviewed.",
+        "unsaved": "Save or cancel what you typed here first.",
+        "unreachable": "The server did not answer: nothing was saved, and what you typed is still "
+                       "here. Start `saem l10n review` again.",
     },
     "ko": {
         "missing": "번역 없음", "draft": "초안", "stale": "원문이 바뀜",
@@ -46,6 +49,9 @@ SAY = {
         "help": "j, k: 아래, 위 · n: 다음 검토할 문단 · e: 고치기 · Ctrl+Enter: 저장 · Esc: 취소 · "
                 "a: 승인 · c: 메모",
         "done": "모두 검토했습니다.",
+        "unsaved": "여기에 쓴 글을 먼저 저장하거나 취소하세요.",
+        "unreachable": "서버가 응답하지 않아 저장하지 못했습니다. 쓴 글은 그대로 있습니다. "
+                       "`saem l10n review`를 다시 시작하세요.",
     },
 }
 

@@ -46,8 +46,14 @@ async function post(action, row, text) {
   const headers = { "Content-Type": "application/json", "X-XSRFToken": cookie() };
   if (token) headers["X-Saem-Token"] = token;
   const body = JSON.stringify({ unit: row.id, text, seen: document.body.dataset.version });
-  const answer = await fetch(`${action}?${query}`, { method: "POST", headers, body });
-  const said = await answer.json();
+  let answer, said;
+  try {
+    answer = await fetch(`${action}?${query}`, { method: "POST", headers, body });
+    said = await answer.json();
+  } catch { // the server ended, or answered with no JSON: what was typed stays
+    say(document.body.dataset.unreachable);
+    return null;
+  }
   if (!answer.ok) {
     say(said.message);
     return null;
@@ -107,6 +113,12 @@ function write(row, action, start) {
 }
 
 function act(row, what) {
+  const typed = row.querySelector("textarea");
+  if (typed) { // the present text is not what is on the screen
+    say(document.body.dataset.unsaved);
+    typed.focus();
+    return;
+  }
   choose(row);
   if (what === "edit") write(row, "edit", row.dataset.text);
   if (what === "comment") write(row, "comment", "");
@@ -129,7 +141,9 @@ const keys = {
 
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.tagName === "TEXTAREA") return;
-  const key = keys[event.key];
+  // Where letters are composed (an input method is on), the key itself says which it is.
+  const letter = /^[ -~]$/.test(event.key) ? event.key : event.code.replace("Key", "").toLowerCase();
+  const key = keys[letter];
   if (key) {
     event.preventDefault();
     key();
