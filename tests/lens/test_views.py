@@ -12,11 +12,13 @@ import sys
 import numpy as np
 import pytest
 import traitlets
+from IPython.core import interactiveshell
 
 import saem as jax
 import saem.lens as lens
 import saem.numpy as jnp
-from saem.lens import views
+from saem.core import source
+from saem.lens import extension, views
 from saem.lens.notebook import gates
 from saem.lens.page import document
 from saem.observe import language, schema
@@ -109,6 +111,22 @@ def test_steps_are_numpys_numbers():
     assert math.isclose(first.mean, product.mean(), rel_tol=1e-6)
     total = model.steps[-1].outputs[0]
     assert math.isclose(total.minimum, np.sum(np.tanh(product) ** 2), rel_tol=1e-5)
+
+
+def test_arguments_may_be_named():
+    def scaled(x, factor):
+        return (x * factor).sum()
+
+    x = jnp.array([1.0, 2.0])
+    last = views.steps(scaled)(x, factor=3.0).model.steps[-1].outputs[0]
+    assert last.minimum == 9.0
+    assert "mul" in text_of(views.autodiff(scaled)(x, factor=3.0).model)
+
+
+def test_frames_of_ipython_are_not_the_users():
+    assert extension  # which excludes them
+    assert source.is_internal(interactiveshell.__file__)
+    assert not source.is_internal(__file__)
 
 
 def test_a_nan_is_born_where_the_logarithm_is_taken():

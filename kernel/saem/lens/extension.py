@@ -7,17 +7,23 @@ before (tests/lens/test_ipython.py).
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import comm
+import IPython
 from IPython.core.interactiveshell import InteractiveShell
 
+from saem.core import source
 from saem.lens import cells, display, magics, tracebacks
 from saem.lens.page import carrier
 from saem.lens.panel import TARGET, Panel
 from saem.observe.places import places
 from saem.observe.progress import Watch
 from saem.observe.recorder import recorder
+
+# IPython's frames are not the user's code: what a magic runs was written in a cell.
+source.exclude(os.path.join(os.path.dirname(IPython.__file__), ""))
 
 
 class _Loaded:

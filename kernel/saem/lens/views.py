@@ -18,6 +18,7 @@ Invariant: looking at a function leaves no mark in the recorded history (tests/l
 
 from __future__ import annotations
 
+import functools
 import pathlib
 from collections.abc import Callable
 from types import FunctionType
@@ -137,19 +138,20 @@ def steps(fun: Callable) -> Callable[..., View]:
 
     Equations that give the first NaN or infinity are marked.
     """
-    def show(*args: Any) -> View:
+    def show(*args: Any, **named: Any) -> View:
         with looking():
-            closed = make_jaxpr(fun)(*args)
-            return View(steps_model(closed, tree.leaves(args), _title(fun)))
+            closed = make_jaxpr(fun)(*args, **named)
+            return View(steps_model(closed, tree.leaves((args, named)), _title(fun)))
 
     return show
 
 
 def autodiff(fun: Callable) -> Callable[..., View]:
     """Return a function that shows the gradient of ``fun``: forward, backward, and what is kept."""
-    def show(*args: Any) -> View:
+    def show(*args: Any, **named: Any) -> View:
         with looking():
-            return View(autodiff_model(fun, args, _title(fun, "grad")))
+            given = functools.partial(fun, **named) if named else fun
+            return View(autodiff_model(given, args, _title(fun, "grad")))
 
     return show
 
