@@ -120,7 +120,7 @@ def test_arguments_may_be_named():
     x = jnp.array([1.0, 2.0])
     last = views.steps(scaled)(x, factor=3.0).model.steps[-1].outputs[0]
     assert last.minimum == 9.0
-    assert "mul" in text_of(views.autodiff(scaled)(x, factor=3.0).model)
+    assert "mul" in text_of(views.autodiff(scaled)(x, factor=3.0).model, "en")
 
 
 def test_frames_of_ipython_are_not_the_users():
