@@ -76,6 +76,24 @@ def test_panel_follows_the_kernel(lab: Lab, new_page, picture, history) -> None:
     expect(page.locator(f"{PANEL} [data-state='absent']")).to_be_visible(timeout=30_000)
 
 
+def test_the_panel_that_opens_by_itself_leaves_the_keys_to_the_notebook(
+        lab: Lab, new_page, history) -> None:
+    """Who runs cell after cell with Shift+Enter goes on."""
+    lab.write("keys.ipynb", publishing(history), "print('second')", "print('third')")
+    page: Page = new_page(width=1440)
+    lab.open(page, "keys.ipynb")
+    page.locator(".jp-Notebook .jp-Cell").first.click()
+    page.keyboard.press("Shift+Enter")
+    expect(page.locator(f"{PANEL} [data-state='live']")).to_be_visible()
+    for word in ("second", "third"):
+        page.keyboard.press("Shift+Enter")
+        expect(page.locator(".jp-OutputArea-output", has_text=word)).to_be_visible()
+    lab.command(page, "saem-lens:toggle")
+    lab.command(page, "saem-lens:toggle")  # whoever asks for the panel gets its keys
+    page.wait_for_function(f"() => document.querySelector({PANEL!r}).contains("
+                           "document.activeElement)")
+
+
 def test_the_panel_leaves_a_narrow_notebook_its_room(lab: Lab, new_page, history) -> None:
     """At 200% zoom it does not open by itself; the status bar opens it."""
     lab.write("narrow.ipynb", publishing(history))

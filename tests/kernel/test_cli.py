@@ -315,6 +315,9 @@ def test_the_overview_of_a_session_says_what_it_cannot_do(tmp_path):
     page = tmp_path / "missing" / "page.html"
     unwritable = CliRunner().invoke(commands.saem, ["gates", "--page", str(page), str(tmp_path)])
     assert unwritable.exit_code == 1 and f"Cannot write the page {page}" in unwritable.output
+    (tmp_path / "half.ipynb").write_text("{")
+    half = CliRunner().invoke(commands.saem, ["gates", str(tmp_path)])
+    assert half.exit_code == 0 and "half.ipynb cannot be read as a notebook" in half.output
 
 
 @pytest.mark.parametrize("words", [["gates", ".", "--page"], ["l10n", "page", "03"]])

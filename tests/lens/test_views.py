@@ -216,6 +216,17 @@ def test_gates_of_a_folder(tmp_path):
     assert model.unreadable == ("c.ipynb",)
 
 
+def test_an_answer_counts_whatever_an_earlier_cell_still_shows(tmp_path):
+    """The question was answered after the cell that judges it ran."""
+    said = ('<div data-gate="g" data-state="{}" data-guess="6"></div>',
+            '<div data-gate="g" data-state="unanswered"></div>')
+    cells = [{"cell_type": "code", "outputs": [{"data": {"text/html": html.format("right")}}]}
+             for html in said]
+    (tmp_path / "a.ipynb").write_text(json.dumps({"cells": cells}))
+    (row,) = gates(tmp_path).model.rows
+    assert (row.state, row.guess) == ("right", "6")
+
+
 def test_a_view_is_saved_as_a_page(tmp_path):
     target = MADE["steps"]().save(tmp_path / "steps.html")
     assert target.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")

@@ -225,6 +225,22 @@ def test_stale_and_missing_blocks_carry_a_badge(tree):
     assert badge < english < folded < text.index("둘째 문단입니다.") < text.index("</details>")
 
 
+def test_a_build_writes_over_no_edited_notebook(tree):
+    translate(tree)
+    path = tree.built("01-small", "ko")
+    built(tree, "ko")
+    good = path.read_text()
+    path.write_text(good.replace("번역", "손으로"))
+    edited = path.read_text()
+    with pytest.raises(ValueError, match=r"edited since it was built.*l10n import ko/01-small"):
+        built(tree, "ko")
+    assert path.read_text() == edited
+    own = tree.catalog("01-small", "ko")
+    own.write_text(own.read_text().replace("번역", "손으로"))
+    built(tree, "ko")  # the same texts are in the PO file now
+    assert "손으로" in path.read_text()
+
+
 def test_check_sees_every_way_to_be_out_of_date(tree):
     translate(tree)
     write_pages(tree)

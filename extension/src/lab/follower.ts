@@ -211,6 +211,7 @@ export class Follower {
       this.settings = { ...this.settings, opens: false };
       // In a narrow window, or at 200% zoom, it would leave the notebook no room.
       if ((notebook?.node.clientWidth || document.body.clientWidth) >= ROOM) {
+        this.panel.leaveFocus();
         this.open();
       }
     }

@@ -38,6 +38,7 @@ export class LensPanel extends Widget {
   private progress: Progress | null = null;
   private view: HistoryView | null = null;
   private frame = 0;
+  private quiet = false;
   private clock = 0;
   private readonly working = el("div", { class: "saem-working", role: "status" });
 
@@ -87,8 +88,17 @@ export class LensPanel extends Widget {
     this.draw();
   }
 
+  /** The panel is about to open by itself: whoever runs cells goes on in the notebook. */
+  leaveFocus(): void {
+    this.quiet = true;
+  }
+
   protected override onActivateRequest(message: Message): void {
     super.onActivateRequest(message);
+    if (this.quiet) {
+      this.quiet = false;
+      return;
+    }
     if (this.node.contains(document.activeElement)) {
       return; // a badge was pressed: what it revealed keeps the focus, and so its place in sight
     }

@@ -48,6 +48,8 @@ def gates(folder: Path, as_json: bool, page: Path | None) -> None:
             raise click.ClickException(
                 f"Cannot write the page {page}: {error.strerror or error}. Try another FILE."
             ) from error
+    for name in view.model.unreadable:
+        click.echo(f"{name} cannot be read as a notebook; its answers are not counted.", err=True)
     if as_json:
         click.echo(json.dumps(rows, ensure_ascii=False))
         return

@@ -15,7 +15,7 @@ from pathlib import Path
 import nbformat
 import polib
 
-from saem.l10n.assemble import HEADER, SETUP, assemble, strings
+from saem.l10n.assemble import HEADER, SETUP, assemble, content_hash, strings
 from saem.l10n.catalog import load
 from saem.l10n.execute import execute
 from saem.l10n.figures import describe
@@ -45,10 +45,11 @@ def write_strings(project: Project) -> list[Path]:
 def build(project: Project, source: Path, language: str, run: bool = True) -> Path:
     """Write the notebook of one lesson in one language, with outputs if ``run``.
 
-    Raises SourceError, ExecutionError.
+    Raises SourceError, ExecutionError; ValueError if somebody edited the notebook that is there.
     """
     lesson = read(source)
     notebook = planned(project, lesson, language)
+    refuse_edited(project, lesson.name, language, notebook)
     if run:
         execute(notebook)
         po = translations(project, lesson.name, language)
@@ -57,6 +58,29 @@ def build(project: Project, source: Path, language: str, run: bool = True) -> Pa
     nbformat.validate(notebook)
     write(path, nbformat.writes(notebook).rstrip("\n") + "\n")
     return path
+
+
+def refuse_edited(project: Project, lesson: str, language: str, wanted: nbformat.NotebookNode
+                  ) -> None:
+    """Refuse to write ``wanted`` over a built notebook that was edited and says something else.
+
+    Raises ValueError.
+    """
+    path = project.built(lesson, language)
+    try:
+        stored = project.stored(lesson, language)
+    except Exception:  # what json and validators raise: there is nothing to read in it
+        return
+    facts = stored.metadata.get("saem", {}) if stored is not None else {}
+    if not facts.get("source_hash") or content_hash(stored) in (
+            facts["source_hash"], content_hash(wanted)):
+        return
+    name = path.relative_to(project.root)
+    where = f"notebooks/{lesson}.md and its PO files" if language == project.source_language else (
+        f"its PO file: saem l10n import {name} --by YOUR-NAME")
+    raise ValueError(
+        f"{name} was edited since it was built, and a build would lose that. Take what is worth "
+        f"keeping over into {where}. Then delete {name} and build again.")
 
 
 def renew_frame(project: Project, source: Path, language: str) -> bool:

@@ -22,7 +22,14 @@ from jupyter_client.kernelspec import KernelSpecManager, NoSuchKernel
 from nbclient import NotebookClient
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
 
-from saem.l10n.execute import NONDETERMINISTIC, RAISES, error_text, is_card, normal_text
+from saem.l10n.execute import (
+    ENVIRONMENT,
+    NONDETERMINISTIC,
+    RAISES,
+    error_text,
+    is_card,
+    normal_text,
+)
 
 SKIP = "skip-execution"
 TOLERANCE = 2e-5  # what float32 sums differ by between machines and thread counts
@@ -67,8 +74,8 @@ def check(path: Path, timeout: int = 300, tolerance: float = TOLERANCE, kernel: 
         skip_cells_with_tag=SKIP, resources={"metadata": {"path": str(path.parent.resolve())}},
     )
     try:
-        # Stored outputs show a kernel that compiles all it runs.
-        client.execute(env=dict(os.environ, SAEM_ENABLE_COMPILATION_CACHE="0"))
+        # As a build runs them: a kernel that compiles all it runs, and gates that are HTML.
+        client.execute(env=dict(os.environ, **ENVIRONMENT))
     except CellTimeoutError:
         late = max(range(len(run.cells)), key=lambda i: (run.cells[i].get("execution_count") or 0))
         return [Difference(run.cells[late].get("id", "?"), late + 1,

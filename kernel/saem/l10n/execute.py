@@ -20,6 +20,9 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
 RAISES, NONDETERMINISTIC = "raises-exception", "nondeterministic"
+# What a lesson shows must not depend on what this machine compiled before, nor on a kernel: gates
+# are HTML.
+ENVIRONMENT = {"SAEM_LESSON_STATIC": "1", "SAEM_ENABLE_COMPILATION_CACHE": "0"}
 _PACKAGES = Path(__file__).resolve().parents[2]
 
 _NORMAL = (
@@ -41,8 +44,7 @@ def execute(notebook: nbformat.NotebookNode, timeout: int = 300) -> None:
     """Run every cell and put the normalised outputs into ``notebook``.  Raises ExecutionError."""
     saem_facts = notebook.metadata["saem"]
     where = f"{saem_facts['language']}/{saem_facts['lesson']}"
-    # What the outputs show must not depend on what this machine compiled before.
-    environment = dict(os.environ, SAEM_LESSON_STATIC="1", SAEM_ENABLE_COMPILATION_CACHE="0")
+    environment = dict(os.environ, **ENVIRONMENT)
     paths = [str(_PACKAGES), environment.get("PYTHONPATH", "")]
     environment["PYTHONPATH"] = os.pathsep.join(p for p in paths if p)
     client = NotebookClient(

@@ -54,6 +54,11 @@ class _Verdicts(html.parser.HTMLParser):
             self.found.append(named)
 
 
+# What the outputs of one gate may say, the less certain first: where a question was answered after
+# the cell that judges it ran, that cell still shows it unanswered.
+_CERTAINTY = {"waiting": 1, "right": 2, "wrong": 2}
+
+
 def _rows(name: str, notebook: dict[str, Any]) -> Iterator[GateRow]:
     """The gates of one notebook, each with its latest state in the outputs."""
     latest: dict[str, dict[str, str]] = {}
@@ -63,7 +68,10 @@ def _rows(name: str, notebook: dict[str, Any]) -> Iterator[GateRow]:
             reader = _Verdicts()
             reader.feed("".join(shown) if isinstance(shown, list) else str(shown))
             for verdict in reader.found:
-                latest[verdict["data-gate"]] = {**latest.get(verdict["data-gate"], {}), **verdict}
+                known = latest.get(verdict["data-gate"], {})
+                new, old = (_CERTAINTY.get(v.get("data-state", ""), 0) for v in (verdict, known))
+                latest[verdict["data-gate"]] = {**known, **verdict} if new >= old else {
+                    **verdict, **known}
     for gate, verdict in latest.items():
         state = verdict.get("data-state", "unanswered")
         known = state if state in ("right", "wrong", "waiting") else "unanswered"
