@@ -71,9 +71,9 @@ def refuse_edited(project: Project, lesson: str, language: str, wanted: nbformat
         stored = project.stored(lesson, language)
     except Exception:  # what json and validators raise: there is nothing to read in it
         return
-    facts = stored.metadata.get("saem", {}) if stored is not None else {}
-    if not facts.get("source_hash") or content_hash(stored) in (
-            facts["source_hash"], content_hash(wanted)):
+    facts = None if stored is None else stored.metadata.get("saem")
+    if stored is None or not isinstance(facts, dict) or content_hash(stored) in (
+            facts.get("source_hash"), content_hash(wanted)):
         return
     name = path.relative_to(project.root)
     where = f"notebooks/{lesson}.md and its PO files" if language == project.source_language else (

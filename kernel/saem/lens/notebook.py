@@ -68,10 +68,10 @@ def _rows(name: str, notebook: dict[str, Any]) -> Iterator[GateRow]:
             reader = _Verdicts()
             reader.feed("".join(shown) if isinstance(shown, list) else str(shown))
             for verdict in reader.found:
-                known = latest.get(verdict["data-gate"], {})
-                new, old = (_CERTAINTY.get(v.get("data-state", ""), 0) for v in (verdict, known))
-                latest[verdict["data-gate"]] = {**known, **verdict} if new >= old else {
-                    **verdict, **known}
+                before = latest.get(verdict["data-gate"], {})
+                new, old = (_CERTAINTY.get(v.get("data-state", ""), 0) for v in (verdict, before))
+                latest[verdict["data-gate"]] = {**before, **verdict} if new >= old else {
+                    **verdict, **before}
     for gate, verdict in latest.items():
         state = verdict.get("data-state", "unanswered")
         known = state if state in ("right", "wrong", "waiting") else "unanswered"
