@@ -266,6 +266,18 @@ def test_a_widget_commits_and_shows_the_verdict():
     assert commit.disabled
 
 
+def test_a_page_without_a_kernel_shows_the_question_of_a_widget(monkeypatch):
+    shown = []
+    monkeypatch.setattr(notebook, "display", lambda *what, **how: shown.append((*what, how)))
+    notebook.show(predict.choice("n", "Which `x`?", ["<a>", "b"]))
+    bundle, how = shown[0]
+    assert how == {"raw": True}
+    assert bundle["application/vnd.jupyter.widget-view+json"]["model_id"]
+    assert bundle["text/plain"].splitlines()[:2] == ["[Predict] Which `x`?", "  ( ) <a>"]
+    assert "Which <code>x</code>?" in bundle["text/html"]
+    assert "&lt;a&gt;" in bundle["text/html"]
+
+
 def test_a_number_widget_explains_what_it_needs():
     gate = predict.number("n", "How many?")
     _, options, _commit, verdict, *_rest = notebook.box(gate).children

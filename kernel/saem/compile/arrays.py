@@ -163,10 +163,13 @@ def capsule(x: Any, *, stream: Any = None, max_version: Any = None, dl_device: A
 
     ``dl_device`` is the (device type, number) on which its reader needs it.
 
-    Raises: BufferError if ``x`` lies on several devices, or for another device type; ValueError if
-    the numbers must move and ``copy`` is False.
+    Raises: BufferError if ``x`` lies on several devices, for another device type, or if its reader
+    knows only versions before 0.5; ValueError if the numbers must move and ``copy`` is False.
     """
     check_not_deleted(x)
+    if max_version is not None and tuple(max_version) < (0, 5):
+        raise BufferError("JAX does not support any version below (0, 5) but version "
+                          f"({max_version}) was requested. Read the array with a newer library.")
     here = only_device(x)
     wanted = here if dl_device is None else _of_dlpack(*dl_device)
     if wanted is not here and copy is False:

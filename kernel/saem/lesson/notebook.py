@@ -24,7 +24,14 @@ import traitlets
 from IPython.display import HTML, display
 
 from saem.lesson.gates import Choice, Gate, Number, Shape
-from saem.lesson.render import STYLE, heading, shape_html, verdict_html
+from saem.lesson.render import (
+    STYLE,
+    heading,
+    question_html,
+    question_text,
+    shape_html,
+    verdict_html,
+)
 from saem.lesson.words import say
 from saem.observe.markup import code_spans
 
@@ -137,8 +144,12 @@ def _commit_button() -> ipywidgets.ToggleButton:
 
 
 def show(gate: Gate) -> None:
-    """Display the gate below the current cell, and the guess as what is saved with the notebook."""
-    display(box(gate))
+    """Display the gate below the current cell, and the guess as what is saved with the notebook.
+
+    A page without this kernel shows the question as text and HTML in place of the widget.
+    """
+    seen = box(gate)._repr_mimebundle_()
+    display({**seen, "text/plain": question_text(gate), "text/html": question_html(gate)}, raw=True)
     kept = display(HTML(""), display_id=True)
 
     def keep(gate: Gate) -> None:

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from saem.core import dtypes
-from saem.core.avals import aval_of
+from saem.core.avals import ShapedArray, aval_of
 from saem.core.primitive import primitive
 from saem.core.record import Record
 from saem.core.trace import bind
@@ -220,8 +220,46 @@ class Logistic(Analytic):
         return mul(t, mul(out, sub(number_like(out, 1.0), out)))
 
 
+class Circular(Analytic):
+    """The sine and the cosine: of complex numbers by parts, so that 0 times infinity is not asked.
+
+    sin(x + iy) = sin(x) cosh(y) + i cos(x) sinh(y) and cos(x + iy) = cos(x) cosh(y) - i sin(x)
+    sinh(y); on the imaginary axis, x = 0, the part with sin(x) is 0 also where y overflows.
+    """
+
+    __slots__ = ()
+
+    def lower(self, ctx, z):
+        whole = ctx.avals[z]
+        if not dtypes.is_complex(whole.dtype) or self.wanted() is not None:
+            return super().lower(ctx, z)
+        part = ShapedArray(whole.shape, dtypes.real_dtype(whole.dtype))
+
+        def write(op: str, *xs: str) -> str:
+            return ctx.elementwise(f"stablehlo.{op}", *xs, out=part)
+
+        x, y = (ctx.emit(f"stablehlo.{p} {z}", z, out=part) for p in ("real", "imag"))
+        zero, half, one = (ctx.constant(n, part) for n in (0, 0.5, 1))
+        up, down = (write("exponential_minus_one", n) for n in (y, write("negate", y)))
+        sinh = write("multiply", half, write("subtract", up, down))
+        cosh = write("add", one, write("multiply", half, write("add", up, down)))
+        on_axis, sin, cos = ctx.compare("EQ", x, zero), write("sine", x), write("cosine", x)
+
+        def by_sine(n: str) -> str:
+            return ctx.choose(on_axis, zero, write("multiply", sin, n))
+
+        def by_cosine(n: str) -> str:
+            return write("multiply", cos, n)
+
+        if self.name == "sin":
+            re, im = by_sine(cosh), by_cosine(sinh)
+        else:
+            re, im = by_cosine(cosh), by_sine(write("negate", sinh))
+        return ctx.emit(f"stablehlo.complex {re}, {im}", re, im, out=whole)
+
+
 @primitive("sin")
-class Sin(Analytic):
+class Sin(Circular):
     accuracy: Any = None
     hlo, numpy = "sine", staticmethod(in_32_bits(np.sin))
 
@@ -230,7 +268,7 @@ class Sin(Analytic):
 
 
 @primitive("cos")
-class Cos(Analytic):
+class Cos(Circular):
     accuracy: Any = None
     hlo, numpy = "cosine", staticmethod(in_32_bits(np.cos))
 

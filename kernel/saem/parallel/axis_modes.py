@@ -31,10 +31,16 @@ def _wanted(name: str, given: Any, kwargs: dict[str, Any]) -> Any:
 
 
 def _names(axes: Any, mesh: Any) -> frozenset:
-    """Return which axes of ``mesh`` change their type."""
+    """Return which axes of ``mesh`` change their type.
+
+    Raises: KeyError for an axis that it does not have.
+    """
     if axes is None:
         return frozenset(mesh.axis_names)
-    return frozenset(as_names(axes))
+    names = frozenset(as_names(axes))
+    for name in names.difference(mesh.axis_names):
+        raise KeyError(f"{name!r} is no axis of the mesh: its axes are {mesh.axis_names}")
+    return names
 
 
 def _crossed(values: Any, before: Any, after: Any, what: str = "", given: Any = None) -> Any:

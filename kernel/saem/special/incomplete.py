@@ -252,7 +252,7 @@ def _log_beta(of, a, b):
     """
     swap = a > b
     p, q = of.where(swap, b, a), of.where(swap, a, b)
-    far = (q >= STIRLING_FROM) & (p > 0.0)
+    far = (q >= STIRLING_FROM) & (p >= 0.0)
     p1, q1 = of.where(far, 1.0, p), of.where(far, 1.0, q)
     near = p1.lgamma() + q1.lgamma() - (p1 + q1).lgamma()
 

@@ -55,7 +55,7 @@ def gamma_sign(x: Array) -> Array:
     odd = lax.rem(down, lax.full_like(down, 2)) != 0
     below = jnp.where(x == down, np.nan, jnp.where(odd, -1, 1))
     at_zero = jnp.where(jnp.signbit(x), -1, 1).astype(x.dtype)
-    return jnp.where(jnp.isnan(x), x, jnp.where(x < 0, below, at_zero))
+    return jnp.where(jnp.isnan(x), np.nan, jnp.where(x < 0, below, at_zero))
 
 
 @elementwise
