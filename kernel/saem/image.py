@@ -124,6 +124,8 @@ def overlaps(size: int, out_size: int, dtype: Any) -> Array:
 
 
 def _along(x: Array, axis: int, matrix: Array, precision: Any) -> Array:
+    if axis == x.ndim - 1:  # the product has it last already
+        return jnp.tensordot(x, matrix, ((axis,), (0,)), precision=precision)
     out = jnp.tensordot(matrix, x, ((0,), (axis,)), precision=precision)
     return jnp.moveaxis(out, 0, axis)
 

@@ -283,7 +283,7 @@ def repeat(a: ArrayLike, repeats: ArrayLike, axis: int | None = None, *,
             if count > 0 and a.shape[axis]:  # what is missing is the last element
                 total = operator.index(total_repeat_length)
                 places = np.minimum(np.arange(total) // count, a.shape[axis] - 1)
-                return getitem(a, (slice(None),) * axis + (places.astype(np.int32),))
+                return _elements(a, places.astype(np.int32), axis)
         else:
             return _repeat_known(a, counts.ravel(), axis)
     return _repeat_each(a, as_array(repeats), axis, operator.index(total_repeat_length))
@@ -327,7 +327,12 @@ def _repeat_known(a: Any, counts: np.ndarray, axis: int) -> Any:
             f"{counts.shape}  and requested shape ({a.shape[axis]},)",
             advice="Give one number, or as many as there are elements.")
     places = np.repeat(np.arange(a.shape[axis], dtype=np.int32), counts.astype(np.int64))
-    return getitem(a, (slice(None),) * axis + (places,))
+    return _elements(a, places, axis)
+
+
+def _elements(a: Any, places: Any, axis: int, mode: str | None = None) -> Any:
+    """Return the elements of ``a`` at ``places`` along ``axis``."""
+    return getitem(a, (slice(None),) * axis + (places,), mode=mode)
 
 
 @library_function(static_argnames=("axis", "total"))
@@ -344,7 +349,7 @@ def _repeat_each(a: Any, repeats: Any, axis: int, total: int) -> Any:
     marks = broadcast_in_dim(scalar(0, INT32), (total,), ())
     marks = scatter_update(marks, begins, scalar(1, INT32), "add")
     places = ops.sub(cumulative.cumsum(marks, 0), scalar(1, INT32))
-    return getitem(a, (slice(None),) * axis + (places,), mode="fill")
+    return _elements(a, places, axis, mode="fill")
 
 
 def tile(A: ArrayLike, reps: int | Sequence[int]) -> Array:

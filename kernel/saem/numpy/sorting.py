@@ -41,7 +41,7 @@ from saem.typing import Array, ArrayLike, DTypeLike
 
 loops: Any = later("saem.loops.scan")
 
-INT32 = np.dtype("int32")
+FLOAT32 = np.dtype("float32")  # of it XLA has a fast ``top_k`` on the CPU
 
 
 # -- sorting ---------------------------------------------------------------------------------------
@@ -206,10 +206,10 @@ def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Any:
 
 def _unmarked(places: Any, sizes: tuple[int, ...]) -> Any:
     """Return ones of shape ``sizes`` with 0 at ``places`` along the last axis."""
-    ones = broadcast_in_dim(scalar(1, INT32), sizes, ())
+    ones = broadcast_in_dim(scalar(1, FLOAT32), sizes, ())
     lead = tuple(range(len(sizes) - 1))
     places_of = ScatterDimensionNumbers((), (len(lead),), (len(lead),), lead, lead)
-    zeros = broadcast_in_dim(scalar(0, INT32), places.shape, ())
+    zeros = broadcast_in_dim(scalar(0, FLOAT32), places.shape, ())
     return scatter(ones, shape.expand_dims(places, (places.ndim,)), zeros, places_of)
 
 
