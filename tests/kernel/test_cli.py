@@ -345,6 +345,23 @@ def test_a_reader_that_has_seen_enough_is_no_error():
         assert not process.stderr.read()
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+@pytest.mark.parametrize("words", [["doctor"], ["cache"], ["l10n", "status"]])
+def test_a_full_disk_is_one_line(words):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([sys.executable, "-m", "saem", *words], stdout=full, text=True,
+                              stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 1 and "No space left" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_kernel_needs_a_name(tmp_path):
+    done = CliRunner().invoke(commands.saem, ["kernel", "install", "--prefix", str(tmp_path),
+                                              "--name", ""])
+    assert done.exit_code == 1 and "needs a name" in done.output
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_table_in_a_pipe_has_one_line_for_each_row(monkeypatch):
     path = "/" + "/".join(["a folder with a long name"] * 6)
     found = [doctor.Finding("cache", f"51594 programs in {path}"), doctor.Finding("next", "1")]

@@ -52,6 +52,8 @@ def test_show_tells_what_is_there(home):
         assert json.loads(run(*arguments, "--json")) == {
             "folder": str(folder), "chosen_by": "default", "programs": 3, "bytes": 3000,
             "limit": 256 * 2**20, "hits": 7, "saved_seconds": 1.2, "problem": ""}
+    assert run("--json", "show") == run("show", "--json")
+    assert run("--json", "where") == run("where", "--json")
     assert run("where") == f"{folder}\n"
     assert json.loads(run("where", "--json")) == str(folder)
 

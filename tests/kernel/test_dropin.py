@@ -975,7 +975,11 @@ def test_what_caused_an_error_is_shortened_and_other_errors_are_as_pythons(tmp_p
         assert python("-m", "saem", "run", str(script)).stderr == python(str(script)).stderr
 
 
-def test_wrong_command_lines():
+def test_wrong_command_lines(tmp_path):
+    done = python("-m", "saem", "run", str(tmp_path))
+    assert done.returncode == 1
+    assert done.stderr == (f"saem run: {str(tmp_path)!r} is a folder without a __main__.py. "
+                           "Name the script in it.\n")
     done = python("-m", "saem", "run", "nowhere.py")
     assert done.returncode == 2 and "can't open file" in done.stderr
     for module in ("nowhere_at_all", "nowhere_at_all.inside"):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import itertools
 import json
+import signal
 import subprocess
 import sys
+import time
 
 import nbformat
 import pytest
@@ -115,6 +117,37 @@ def test_a_file_that_cannot_be_run_keeps_the_others_from_nothing(tmp_path, argum
     first, second = json.loads(run.output)
     assert first["cell"] == "?" and "is not a notebook" in first["what"]
     assert second["got"] == "1" or "nobody-has-it" in second["what"]
+
+
+def stopped(words, ready):
+    """The exit status and the last line of a command that Ctrl-C stops once ``ready`` is there."""
+    with subprocess.Popen([sys.executable, "-m", "saem", *words], text=True,
+                          stderr=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
+        while process.poll() is None and not ready.exists():
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        said = process.communicate(timeout=60)[1]
+    assert "Traceback" not in said, said
+    return process.returncode, said.splitlines()[-1]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for one process")
+def test_ctrl_c_ends_a_check_with_one_line(tmp_path):
+    ready = tmp_path / "ready"
+    slow = notebook(tmp_path / "a.ipynb",
+                    cell(f"open({str(ready)!r}, 'w').close(); import time; time.sleep(60)"))
+    assert stopped(["check", str(slow)], ready) == (130, "Interrupted.")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for one process")
+def test_ctrl_c_leaves_no_half_built_notebook(tree, tmp_path):
+    ready = tmp_path / "ready"
+    source = tree.lesson("01")
+    source.write_text(source.read_text().replace(
+        "value = 1 + 1", f"open({str(ready)!r}, 'w').close(); import time; time.sleep(60)"))
+    build = ["l10n", "--root", str(tree.root), "build", "01", "--lang", "en"]
+    assert stopped(build, ready) == (130, "Interrupted.")
+    assert [p.name for p in (tree.root / "en").iterdir()] == ["glossary.md"]
 
 
 @pytest.mark.parametrize("arguments", [["--timeout", "0"], ["--timeout", "x"],

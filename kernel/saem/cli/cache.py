@@ -105,7 +105,13 @@ def size_text(size: int) -> str:
     return f"{size / 2**30:.1f} GB"
 
 
-as_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def _here_or_before(context: click.Context, parameter: click.Parameter, given: bool) -> bool:
+    """The option counts before the subcommand, too: `saem cache --json show`."""
+    return given or (context.parent is not None and bool(context.parent.params.get("as_json")))
+
+
+as_json_option = click.option("--json", "as_json", is_flag=True, callback=_here_or_before,
+                              help="Print JSON.")
 
 
 @click.group(invoke_without_command=True)

@@ -32,6 +32,7 @@ from saem.cli.lessons import (
     find_lessons,
     first_lesson,
 )
+from saem.cli.main import end_interrupted
 from saem.cli.overview import gates
 from saem.cli.server import (
     ServerError,
@@ -55,7 +56,21 @@ VERSION = (
 )
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class _Saem(click.Group):
+    """Ends with one line where Ctrl-C stops a command, or its text cannot be written."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            end_interrupted()
+        except BrokenPipeError:  # the reader has seen enough; click ends quietly
+            raise
+        except OSError as error:
+            raise click.ClickException(str(error)) from error
+
+
+@click.group(cls=_Saem, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(message=VERSION, version="")
 def saem() -> None:
     """Saem: learn how a JAX-style array engine works."""

@@ -15,7 +15,7 @@ import importlib.util
 import io
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from saem.core.lazy import later
 from saem.dropin import run
@@ -63,8 +63,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # letters that a terminal lacks become '?'
             stream.reconfigure(errors="replace")
-    # After the check, not at the top: these modules import what may be missing.
-    importlib.import_module("saem.cli.commands").saem(arguments)
+    try:
+        # After the check, not at the top: these modules import what may be missing.
+        importlib.import_module("saem.cli.commands").saem(arguments)
+    except KeyboardInterrupt:  # while modules are loaded; a command ends by itself
+        end_interrupted()
+
+
+def end_interrupted() -> NoReturn:
+    """End after Ctrl-C as a shell expects it: one line, and status 130."""
+    print("Interrupted.", file=sys.stderr)
+    raise SystemExit(130)
 
 
 if __name__ == "__main__":

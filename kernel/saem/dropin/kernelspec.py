@@ -37,6 +37,8 @@ def install(*, user: bool = False, prefix: Path | None = None, name: str = "saem
 
     Raises: OSError when the folder cannot be written; ValueError for a name Jupyter refuses.
     """
+    if not name:  # Jupyter would take the name of the temporary folder
+        raise ValueError("a kernel needs a name, such as saem.")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "kernel.json"
         path.write_text(json.dumps(specification(sys.executable, display_name), indent=1) + "\n")

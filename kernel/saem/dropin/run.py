@@ -21,6 +21,7 @@ import os
 import runpy
 import sys
 from collections.abc import Sequence
+from importlib.machinery import PathFinder
 from types import ModuleType
 
 from saem import dropin
@@ -54,6 +55,10 @@ def main(arguments: Sequence[str]) -> None:
         _set(["-", *rest], "")
         _run_code(sys.stdin.read(), "<stdin>")
     elif os.path.isdir(first) or first.endswith((".zip", ".pyz")):
+        if os.path.isdir(first) and PathFinder.find_spec("__main__", [first]) is None:
+            print(f"saem run: {first!r} is a folder without a __main__.py. Name the script in it.",
+                  file=sys.stderr)
+            raise SystemExit(1)
         _set([first, *rest], None)
         runpy.run_path(first, run_name="__main__")
     else:

@@ -19,13 +19,13 @@ from pathlib import Path
 
 import nbformat
 from jupyter_client.kernelspec import KernelSpecManager, NoSuchKernel
-from nbclient import NotebookClient
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
 
 from saem.l10n.execute import (
     ENVIRONMENT,
     NONDETERMINISTIC,
     RAISES,
+    Client,
     error_text,
     is_card,
     normal_text,
@@ -68,14 +68,14 @@ def check(path: Path, timeout: int = 300, tolerance: float = TOLERANCE, kernel: 
     for cell in run.cells:
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
-    client = NotebookClient(
+    client = Client(
         run, timeout=timeout, allow_errors=True, record_timing=False, coalesce_streams=True,
         kernel_name=kernel or _kernel(stored), store_widget_state=False,
         skip_cells_with_tag=SKIP, resources={"metadata": {"path": str(path.parent.resolve())}},
     )
     try:
         # As a build runs them: a kernel that compiles all it runs, and gates that are HTML.
-        client.execute(env=dict(os.environ, **ENVIRONMENT))
+        client.run(dict(os.environ, **ENVIRONMENT))
     except CellTimeoutError:
         late = max(range(len(run.cells)), key=lambda i: (run.cells[i].get("execution_count") or 0))
         return [Difference(run.cells[late].get("id", "?"), late + 1,

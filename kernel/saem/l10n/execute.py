@@ -7,10 +7,13 @@ Invariant: a cell raises if and only if it is tagged ``raises-exception``
 
 from __future__ import annotations
 
+import asyncio
 import base64
+import contextlib
 import gzip
 import os
 import re
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -40,6 +43,37 @@ class ExecutionError(RuntimeError):
     """A lesson did not run as it says it does."""
 
 
+class Client(NotebookClient):
+    """Runs a notebook in a kernel of its own; Ctrl-C ends that kernel and the run.
+
+    nbclient alone takes the signal for itself, ends the kernel, and fails on its absence.
+    """
+
+    interrupted = False
+
+    async def async_start_new_kernel(self, **kwargs: Any) -> None:
+        """Start the kernel, and from now on stop this run when Ctrl-C is pressed."""
+        running = asyncio.current_task()
+
+        def stop() -> None:
+            self.interrupted, self.shutdown_kernel = True, "immediate"
+            if running is not None:
+                running.cancel()
+
+        with contextlib.suppress(RuntimeError):  # Windows, or not the main thread
+            asyncio.get_running_loop().add_signal_handler(signal.SIGINT, stop)
+        await super().async_start_new_kernel(**kwargs)
+
+    def run(self, environment: dict[str, str]) -> None:
+        """Run all cells.  Raises KeyboardInterrupt, and what ``execute`` raises."""
+        try:
+            self.execute(env=environment)
+        except (asyncio.CancelledError, Exception):
+            if self.interrupted:
+                raise KeyboardInterrupt from None
+            raise
+
+
 def execute(notebook: nbformat.NotebookNode, timeout: int = 300) -> None:
     """Run every cell and put the normalised outputs into ``notebook``.  Raises ExecutionError."""
     saem_facts = notebook.metadata["saem"]
@@ -47,13 +81,13 @@ def execute(notebook: nbformat.NotebookNode, timeout: int = 300) -> None:
     environment = dict(os.environ, **ENVIRONMENT)
     paths = [str(_PACKAGES), environment.get("PYTHONPATH", "")]
     environment["PYTHONPATH"] = os.pathsep.join(p for p in paths if p)
-    client = NotebookClient(
+    client = Client(
         notebook, timeout=timeout, kernel_name="python3", record_timing=False,
         allow_errors=False, store_widget_state=False, coalesce_streams=True,
     )
     metadata = dict(notebook.metadata)
     try:
-        client.execute(env=environment)
+        client.run(environment)
     except CellExecutionError as error:
         raise ExecutionError(f"{where}: {error}") from error
     notebook.metadata = nbformat.from_dict(metadata)
