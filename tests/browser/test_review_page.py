@@ -66,6 +66,9 @@ def test_a_unit_is_corrected(desk: Desk, new_page: NewPage) -> None:
         row = page.locator(f'[id="{UNIT}"]')
         assert "particle" in row.locator(".finding").inner_text()
 
+        # A browser that fills in a form sends an event without a key: no error.
+        page.evaluate("document.body.dispatchEvent(new Event('keydown', {bubbles: true}))")
+
         # The page begins at the first unit that waits; j goes on, e edits.
         page.keyboard.press("j")
         page.keyboard.press("j")
@@ -91,7 +94,7 @@ def test_a_unit_is_corrected(desk: Desk, new_page: NewPage) -> None:
 
         # Who edited it cannot accept it; n goes on to another unit.
         page.keyboard.press("a")
-        page.locator("#message", has_text="someone else reviews").wait_for()
+        page.locator("#message", has_text="다른 사람이 검토합니다").wait_for()
         assert signature(entry(desk)).reviewer is None
         page.keyboard.press("n")
         assert page.locator(".row.current").get_attribute("id") not in (None, UNIT)
@@ -150,7 +153,7 @@ def test_a_file_changed_underneath_is_not_overwritten(desk: Desk, new_page: NewP
         catalog.save(po, desk.path)
         text = desk.path.read_text()
         page.keyboard.press("a")
-        page.locator("#message", has_text="changed by somebody else").wait_for()
+        page.locator("#message", has_text="다른 사람이 파일을").wait_for()
         assert desk.path.read_text() == text
 
 

@@ -166,6 +166,26 @@ def test_an_older_notebook_writes_over_nobody_s_text(tree, built):
     assert entries(tree)["title|text|0"].msgstr == "내 번역입니다."
 
 
+def test_the_advice_of_a_refused_import_can_be_followed(tree, built):
+    def improve(cells, notebook):
+        cells["title"].source = cells["title"].source.replace("번역입니다.", "내 번역입니다.")
+
+    edit(built, improve)
+    po = catalog.load(tree.catalog("01-small", "ko"), "ko")
+    replace(catalog.active(po)["title|text|0"], "다른 사람의 번역입니다.", "minsu")
+    catalog.save(po, tree.catalog("01-small", "ko"))
+    with pytest.raises(ImportRefused) as refused:
+        bring_back(tree, built, "jiwon")
+    for step in ("Copy your notebook aside", "delete ko/01-small.ipynb",
+                 "saem l10n build 01-small", "--anyway"):
+        assert step in str(refused.value)
+    built.rename(tree.root / "mine.ipynb")
+    building.build(tree, tree.lesson("01"), "ko", run=False)
+    edit(built, lambda cells, notebook: cells["title"].update(
+        source=cells["title"].source.replace("다른 사람의 번역입니다.", "내 번역입니다.")))
+    assert bring_back(tree, built, "jiwon").changed == ("title|text|0",)
+
+
 def test_a_translator_imports_the_same_notebook_again(tree, built):
     texts = ("번역입니다.", "첫 번역입니다.", "둘째 번역입니다.")
     for before, text in itertools.pairwise(texts):

@@ -16,7 +16,6 @@ from saem.l10n.assemble import HEADER, SETUP
 from saem.l10n.commands import l10n
 from saem.l10n.execute import ExecutionError, normal_text
 from saem.l10n.merge import merge
-from saem.l10n.pages import write_pages
 from saem.l10n.source import read
 from saem.l10n.units import units
 
@@ -27,7 +26,9 @@ def translate(tree, **translations):
     po, _ = merge(units(read(source)), catalog.load(tree.catalog("01-small", "ko"), "ko"))
     for entry in po:
         if not entry.msgstr:
-            entry.msgstr = translations.get(entry.msgctxt.replace("|", "_"), "번역")
+            usual = {"heading": "# 번역", "list": "- 번역\n- 번역"}.get(
+                entry.msgctxt.split("|")[1], "번역")
+            entry.msgstr = translations.get(entry.msgctxt.replace("|", "_"), usual)
     catalog.save(po, tree.catalog("01-small", "ko"))
 
 
@@ -94,8 +95,7 @@ def test_a_branch_that_git_does_not_take_is_refused(tree, name):
 def whole(tree):
     """The small project, translated, built with outputs as if it had run, and up to date."""
     translate(tree)
-    write_pages(tree)
-    building.write_strings(tree)
+    building.write_texts(tree)
     for language in ("en", "ko"):
         notebook = built(tree, language)
         cell(notebook, "run").outputs = [nbformat.v4.new_output("stream", text="Hello 2\n")]
@@ -141,19 +141,25 @@ def test_publishing_that_is_refused_changes_nothing(whole, spoil):
 FAULTS = {  # a file, what it holds then, and what is said
     "notebooks/locale/ko/01-small.po": [
         (b"", "is empty"), (b'msgid "a"\nmsgstr "\xff"\n', "UTF-8"), (b"<<<<<<< HEAD\n", "line 1"),
-        (b'msgid "a"\nmsgstr "b "c""\n', "unescaped")],
+        (b'msgid "a"\nmsgstr "b "c""\n', "unescaped"),
+        (b'msgid ""\nmsgstr ""\n=======\n', "line 3 is the mark of a merge conflict"),
+        (b'msgctxt "a|text|0"\nmsgid "b"\nmsgstr "c"\n\n' * 2,
+         "the unit a|text|0 stands there twice, at lines 1 and 5")],
     "notebooks/glossary.yml": [
         (b"", "terms:"), (b"terms: [\n", "not YAML"), (b"terms: [3]\n", "got 3"),
         (b"terms:\n- {accepted: [a]}\n", "term and accepted")],
     "notebooks/01-small.md": [
         (b"\xff", "UTF-8"),
+        (b'+++ {"id": "a"}\n\n<<<<<<< HEAD\nOne.\n=======\nTwo.\n>>>>>>> other\n',
+         "line 3 is the mark of a merge conflict (<<<<<<< HEAD)"),
         (b"```{code-cell} ipython3\n:id: a\n\nx = (\n```\n", "cell a, line 1: not Python")],
 }
 
 
 @pytest.mark.parametrize(("file", "content", "complaint"), [
     (file, *fault) for file, faults in FAULTS.items() for fault in faults])
-@pytest.mark.parametrize("command", [["merge"], ["lint", "--json"], ["lint", "--fix"]])
+@pytest.mark.parametrize("command", [
+    ["merge"], ["lint", "--json"], ["lint", "--fix"], ["build", "--no-run"]])
 def test_a_broken_file_is_named_and_nothing_is_written(tree, command, file, content, complaint):
     translate(tree)
     (tree.root / file).write_bytes(content)
@@ -162,6 +168,31 @@ def test_a_broken_file_is_named_and_nothing_is_written(tree, command, file, cont
     assert (run.exit_code, run.output[:7]) == (1, "Error: ")
     assert complaint in run.output and Path(file).stem in run.output
     assert {p: p.read_bytes() for p in tree.root.rglob("*") if p.is_file()} == before
+
+
+@pytest.mark.parametrize("broken", ["02-other", "rules"])
+@pytest.mark.parametrize("command", [["merge"], ["lint", "--fix"], ["build", "--no-run"]])
+def test_a_broken_file_that_is_read_last_leaves_those_before_it_alone(tree, command, broken):
+    translate(tree, title_text_0="`code`과 3을(를) 봅니다.")
+    source = tree.lesson("01")
+    for name in ("02-other", "rules"):
+        (tree.notebooks / f"{name}.md").write_text(source.read_text())
+    source.write_text(source.read_text().replace("Second", "Another"))
+    tree.catalog(broken, "ko").write_text("broken\n")
+    before = {p: p.read_bytes() for p in tree.root.rglob("*") if p.is_file()}
+    run = CliRunner().invoke(l10n, ["--root", str(tree.root), *command])
+    assert run.exit_code == 1 and f"{broken}.po" in run.output
+    assert {p: p.read_bytes() for p in tree.root.rglob("*") if p.is_file()} == before
+
+
+def test_a_byte_order_mark_is_no_part_of_a_file(tree):
+    translate(tree)
+    files = tree.lesson("01"), tree.catalog("01-small", "ko")
+    lesson, po = read(files[0]), catalog.load(files[1], "ko")
+    for file in files:
+        file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())
+    assert read(files[0]) == lesson
+    assert catalog.text(catalog.load(files[1], "ko")) == catalog.text(po)
 
 
 @pytest.mark.parametrize("command", [
@@ -206,7 +237,8 @@ def test_bad_settings_are_told_with_their_file(tree, line, complaint):
 def test_translated_units_stand_in_their_places(tree):
     translate(tree, title_heading_0="# 제목", run_comment_0="설명입니다.")
     notebook = built(tree, "ko")
-    assert cell(notebook, "title").source.startswith("# 제목\n\n번역\n\n번역\n\n```python")
+    assert cell(notebook, "title").source.startswith(
+        "# 제목\n\n번역\n\n- 번역\n- 번역\n\n```python")
     assert cell(notebook, "run").source.startswith("# 설명입니다.\nfrom saem")
     assert 't("Hello")' in cell(notebook, "run").source
     assert cell(notebook, "maths").source == "$$f(x) = x_1 * x_2$$\n\n번역"
@@ -243,11 +275,10 @@ def test_a_build_writes_over_no_edited_notebook(tree):
 
 def test_check_sees_every_way_to_be_out_of_date(tree):
     translate(tree)
-    write_pages(tree)
-    assert len(building.check(tree)) == 3
+    assert len(building.check(tree)) == 5  # a notebook and a page a language, and the strings
     for language in ("en", "ko"):
         built(tree, language)
-    building.write_strings(tree)
+    building.write_texts(tree)
     assert building.check(tree) == []
 
     path = tree.built("01-small", "ko")
@@ -263,13 +294,13 @@ def test_check_sees_every_way_to_be_out_of_date(tree):
 
 def test_strings_for_run_time_leave_stale_ones_out(tree):
     translate(tree, run_string_0="안녕하십니까")
-    building.write_strings(tree)
+    building.write_texts(tree)
     stored = json.loads(tree.strings("ko").read_text())
     assert stored == {"01-small": {"Hello": "안녕하십니까"}}
     source = tree.lesson("01")
     source.write_text(source.read_text().replace('t("Hello")', 't("Hello!")'))
     translate(tree)
-    building.write_strings(tree)
+    building.write_texts(tree)
     assert json.loads(tree.strings("ko").read_text()) == {"01-small": {}}
 
 

@@ -10,8 +10,10 @@ import subprocess
 import threading
 
 import pytest
+from click.testing import CliRunner
 
 from saem.l10n import catalog, notes, rows
+from saem.l10n.commands import l10n
 from saem.l10n.desk import ChangedError, Desk
 from saem.l10n.merge import merge
 from saem.l10n.page import earlier
@@ -113,15 +115,26 @@ def test_earlier_translations_come_from_git(desk):
         subprocess.run(["git", *words], cwd=desk.project.root, check=True)
     desk.edit(FIRST, "다른 `code`와 3입니다.", desk.read()[1])
     assert earlier(desk.path, "HEAD")[FIRST] == "`code`와 3입니다."
-    assert earlier(desk.path, "no-such-revision") == {}
+    for revision in ("no-such-revision", "--output=written"):
+        with pytest.raises(ValueError, match=f"no revision '{revision}'"):
+            earlier(desk.path, revision)
+    assert not (desk.path.parent / "written").exists()
+    assert earlier(desk.path.with_name("new.po"), "HEAD~0") == {}
+
+
+def test_where_nothing_was_committed_there_is_nothing_to_compare_with(desk):
+    assert earlier(desk.path, "HEAD") == {}
+    run = CliRunner().invoke(l10n, ["--root", str(desk.project.root), "page", "01",
+                                    str(desk.path.with_name("page.html")), "--against", "v1"])
+    assert run.exit_code == 1 and "no revision 'v1'" in run.output
 
 
 # --- the server ----------------------------------------------------------------------------------
 
 
 @contextlib.contextmanager
-def serving(desk):
-    server = ReviewServer(desk, "ko")
+def serving(desk, say="en"):
+    server = ReviewServer(desk, say)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
@@ -200,6 +213,31 @@ def test_a_change_answers_with_the_new_row_and_a_refusal_with_its_reason(desk):
         asked["seen"] = said["version"]
         answer, text = request(server, "POST", "/accept", asked, server.token)
         assert (answer.status, "someone else reviews" in text) == (409, True)
+
+
+def test_refusals_are_in_the_language_of_the_page(desk):
+    po, seen = desk.read()
+    with serving(desk, "ko") as server:
+
+        def said(action, body, token=server.token):
+            return request(server, "POST", f"/{action}", body, token)[1]
+
+        assert "다른 사람이 파일을" in said("accept", {"unit": FIRST, "seen": "x"})
+        assert "비워 둘 수 없습니다" in said("edit", {"unit": FIRST, "text": " ", "seen": seen})
+        assert "비워 둘 수 없습니다" in said("comment", {"unit": FIRST, "text": "", "seen": seen})
+        assert "그런 동작은 없습니다" in said("other", {"unit": FIRST})
+        assert "문단이 있어야" in said("edit", {"unit": 3})
+        assert "문단이 있어야" in said("lint", {"unit": "no-such|text|0"})
+        assert "주소를 여십시오" in said("accept", {}, "wrong")
+        assert "아무것도 없습니다" in request(server, "GET", "/other")[1]
+        catalog.active(po)[FIRST].tcomment = ""
+        catalog.save(po, desk.path)
+        seen = desk.read()[1]
+        assert "유효한 서명이 없습니다" in said("accept", {"unit": FIRST, "seen": seen})
+        seen = desk.edit(FIRST, "새 번역의 `code`와 3입니다.", seen)
+        assert "다른 사람이 검토합니다" in said("accept", {"unit": FIRST, "seen": seen})
+        desk.path.write_text("broken")
+        assert "파일을 읽을 수 없어" in said("accept", {"unit": FIRST, "seen": seen})
 
 
 def test_many_changes_at_once_lose_none(desk):

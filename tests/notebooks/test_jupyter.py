@@ -134,7 +134,14 @@ def test_a_review_through_jupyter(translated, tmp_path):
         entry = catalog.active(catalog.load(path, "ko"))[UNIT]
         assert signature(entry) == signature(entry).__class__("jiwon", "minsu")
 
+        # One unit is reviewed; the one that the file lacks waits as the others do.
+        po = catalog.load(path, "ko")
+        po.remove(next(entry for entry in po if entry.msgctxt != UNIT))
+        catalog.save(po, path)
+        assert "6 / 7" in server.get("/saem/review/?by=minsu")[1]
+
         assert server.get(f"{page}?by=")[0] == 400
+        assert "이름에는" in server.get(f"{page}?by=&say=ko")[1]
         assert server.get("/saem/review/ko/77/?by=minsu")[0] == 404
         assert server.get("/saem/review/ja/01/?by=minsu")[0] == 404
 

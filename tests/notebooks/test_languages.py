@@ -60,7 +60,7 @@ def test_settings_and_files_are_there(japanese):
 def test_a_translated_lesson_is_built_and_speaks_its_language(japanese, monkeypatch):
     translate(japanese, "01-small", JAPANESE)
     translate(japanese, "frame", FRAME)
-    building.write_strings(japanese)
+    building.write_texts(japanese)
     assert json.loads(japanese.strings("ja").read_text())["01-small"] == {"Hello": "こんにちは"}
     path = building.build(japanese, japanese.lesson("01"), "ja", run=False)
     cells = {c.id: c.source for c in nbformat.read(path, as_version=4).cells}
@@ -110,3 +110,12 @@ def test_what_is_no_new_language_is_refused(tree, code):
     run = CliRunner().invoke(l10n, ["--root", str(tree.root), "new", code])
     assert run.exit_code == 1
     assert (tree.root / project.SETTINGS).read_text() == before
+
+
+def test_a_broken_file_of_the_new_language_leaves_the_settings_alone(tree):
+    tree.catalog("01-small", "ja").parent.mkdir(parents=True)
+    tree.catalog("01-small", "ja").write_text("broken\n")
+    before = {p: p.read_bytes() for p in tree.root.rglob("*") if p.is_file()}
+    run = CliRunner().invoke(l10n, ["--root", str(tree.root), "new", "ja"])
+    assert run.exit_code == 1 and "01-small.po" in run.output
+    assert {p: p.read_bytes() for p in tree.root.rglob("*") if p.is_file()} == before

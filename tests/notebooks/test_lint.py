@@ -10,12 +10,14 @@ import sys
 import unicodedata
 
 import pytest
+from click.testing import CliRunner
 from matplotlib import font_manager
 from matplotlib.ft2font import FT2Font
 
 from saem.l10n import catalog
 from saem.l10n.assemble import SETUP
 from saem.l10n.build import planned
+from saem.l10n.commands import l10n
 from saem.l10n.glossary import Glossary, Term
 from saem.l10n.lint import RULES, check_pair, fix, fixed, lint, spacing
 from saem.l10n.lint.base import Pair
@@ -112,6 +114,10 @@ BAD = {
         ("Here $x$ and $x$.", "여기 $x$입니다."),
         ("Here $x^2$.", "여기 $x^3$입니다."),
         ("{n} times", "{m}번", "string"),
+        ("{:.2f} ms", "{:.3f} ms", "string"),
+        ("{n} times", "{n!r}번", "string"),
+        ("{:.2f} ms, {:.0f} %", "{:.0f} %, {:.2f} ms", "string"),
+        ("{n} times", "{n번", "string"),
     ],
     "links-kept": [("See [it](http://a.b/c).", "[여기](http://a.b/d)를 보십시오.")],
     "numbers-kept": [
@@ -122,6 +128,24 @@ BAD = {
         ("1,000 points", "10,000개의 점"),
     ],
     "glyphs": [("data", "데이터 🎉", "string"), ("mean", "平均", "string")],
+    "blocks-kept": [
+        ("## Arrays", "배열", "heading"),
+        ("## Arrays", "# 배열", "heading"),
+        ("## Arrays", "##배열", "heading"),
+        ("One. Two.", "하나입니다.\n\n둘입니다."),
+        ("It is.", "- 그렇습니다."),
+        ("- one\n- two", "1. 하나\n2. 둘", "list"),
+        ("| a |\n|---|\n| b |", "| 가 |\n| 나 |", "table"),
+    ],
+    "html-kept": [
+        ("H<sub>2</sub>O", "H2O입니다."),
+        ("Water.", "물<br>입니다."),
+        ('A <a href="x.html">page</a>.', '<a href="y.html">페이지</a>입니다.'),
+        ("- a <b>b</b>", "- 가 <i>나</i>", "list"),
+    ],
+    "direction-marks": [
+        ("It is.", "그렇\u202e습니다."), ("# It is", "\u2066그렇습니다", "comment"),
+    ],
 }
 GOOD = {
     "untranslated": [("Hello.", "안녕하십니까.")],
@@ -182,6 +206,8 @@ GOOD = {
         ("Costs $5 or $6.", "$5 또는 $6입니다."),
         ("`f` then $x$", "$x$ 다음에 `f`입니다."),
         ("{n} times", "{n}번", "string"),
+        ("{:.2f} ms, {:.0f} %", "{1:.0f} %, {0:.2f} ms", "string"),
+        ("{ of a set", "집합의 {", "string"),
     ],
     "links-kept": [("See [it](http://a.b/c).", "[여기](http://a.b/c)를 보십시오.")],
     "numbers-kept": [
@@ -194,6 +220,17 @@ GOOD = {
     "glyphs": [
         ("data · w ≈ 3", "데이터 · w ≈ 3 → ‘값’", "string"), ("party", "잔치 🎉", "text"),
     ],
+    "blocks-kept": [
+        ("## Arrays", "## 배열", "heading"),
+        ("One.\nTwo.", "하나입니다. 둘입니다."),
+        ("- one\n- two", "* 하나\n\n  더 있습니다.\n* 둘", "list"),
+        ("one", "하나\n\n둘", "comment"),
+    ],
+    "html-kept": [
+        ('<img src="a.png" alt="An array"> and `<b>`', '<img src="a.png" alt="배열">과 `<b>`'),
+        ("a < b", "a < b입니다.", "comment"),
+    ],
+    "direction-marks": [("It is.", "그렇\u200b습니다.")],
 }
 # What --fix makes of a translation.
 FIXED = [
@@ -248,11 +285,11 @@ def test_fix_writes_the_catalog_and_voids_the_signature(tree):
         sign(entry, "jiwon")
     path = tree.catalog("01-small", "ko")
     catalog.save(po, path)
-    assert fix(tree, lesson, "ko") == 1
+    CliRunner().invoke(l10n, ["--root", str(tree.root), "lint", "--fix"])
     entry = catalog.active(catalog.load(path, "ko"))["title|text|0"]
     assert entry.msgstr == "`code`와 3을 봅니다."
     assert signature(entry) is None
-    assert fix(tree, lesson, "ko") == 0
+    assert fix(tree, lesson, "ko")[1] == 0
 
 
 def test_a_finding_tells_all_that_there_is_to_tell():

@@ -8,10 +8,11 @@ import polib
 import pytest
 
 from saem.l10n import build, catalog, project
+from saem.l10n.build import write_texts
 from saem.l10n.glossary import load
 from saem.l10n.lint import lint
 from saem.l10n.merge import merge
-from saem.l10n.pages import check_pages, planned_pages, write_pages
+from saem.l10n.pages import check_pages, planned_pages
 from saem.l10n.source import read
 from saem.l10n.units import units
 
@@ -58,8 +59,8 @@ def test_links_between_pages_lead_somewhere():
 
 def test_a_page_is_written_once_and_translated(with_rules):
     translate(with_rules, {"# Rules": "# 규칙", "Read it aloud.": "소리 내어 읽습니다."})
-    assert {p.name for p in write_pages(with_rules)} == {"glossary.md", "rules.md"}
-    assert write_pages(with_rules) == []
+    assert {p.name for p in write_texts(with_rules)} == {"glossary.md", "rules.md", "ko.json"}
+    assert write_texts(with_rules) == []
     english, korean = ((with_rules.root / code / "rules.md").read_text(encoding="utf-8")
                        for code in ("en", "ko"))
     assert "Read it aloud." in english
@@ -68,14 +69,14 @@ def test_a_page_is_written_once_and_translated(with_rules):
 
 def test_what_is_missing_appears_in_english(with_rules):
     translate(with_rules, {"# Rules": "# 규칙"})
-    write_pages(with_rules)
+    write_texts(with_rules)
     korean = (with_rules.root / "ko" / "rules.md").read_text(encoding="utf-8")
     assert "# 규칙" in korean
     assert "Read it aloud." in korean
 
 
 def test_a_page_edited_by_hand_is_found(with_rules):
-    write_pages(with_rules)
+    write_texts(with_rules)
     page = with_rules.root / "ko" / "rules.md"
     page.write_text(page.read_text(encoding="utf-8") + "!", encoding="utf-8")
     assert check_pages(with_rules) == ["ko/rules.md is not what its sources say."]

@@ -208,6 +208,20 @@ def test_a_link_to_a_lesson_that_is_not_there_becomes_text(small, tmp_path):
     assert '<a href="01-small.html#run">this</a>' in text
 
 
+@pytest.mark.parametrize("place", ["index.html", "en/01-small.html", "ko/01-small.ipynb"])
+def test_a_site_is_written_over_an_earlier_one_alone(small, tmp_path, place):
+    out = tmp_path / "site"
+    (out / place).parent.mkdir(parents=True)
+    (out / place).write_text("somebody's own")
+    run = CliRunner().invoke(l10n, ["--root", str(small.root), "site", str(out)])
+    assert run.exit_code == 1 and f"{out / place} is there" in run.output
+    assert [p for p in out.rglob("*") if p.is_file()] == [out / place]
+    assert (out / place).read_text() == "somebody's own"
+    (out / place).rename(out / "CNAME")
+    assert build_site(small, out).pages == build_site(small, out).pages
+    assert (out / "CNAME").read_text() == "somebody's own"
+
+
 def test_without_notebooks_there_is_no_site(tree, tmp_path):
     with pytest.raises(FileNotFoundError, match="l10n build"):
         build_site(tree, tmp_path / "site")

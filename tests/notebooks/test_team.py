@@ -62,6 +62,23 @@ def test_status_counts_units_and_words(translated):
     assert row["words"] - row["words_translated"] == missing == 2
 
 
+def test_a_unit_that_the_file_lacks_is_missing_and_not_done(translated):
+    path = translated.catalog("01-small", "ko")
+    po = catalog.load(path, "ko")
+    po[:] = [entry for entry in po if entry.msgctxt != "maths|text|0"]
+    catalog.save(po, path)
+    source = translated.lesson("01")
+    long = "First paragraph" + " and more" * 200
+    source.write_text(source.read_text().replace("First paragraph", long))
+    for entry in po:
+        entry.msgid = entry.msgid.replace("First paragraph", long)
+    catalog.save(po, path)
+    (row,) = team.progress(translated)
+    assert (row["units"], row["missing"]) == (7, 1)
+    table = command(translated, "status").output
+    assert "99%" in table and "100%" not in table
+
+
 def test_owners_are_kept_by_a_merge_and_are_two_people(translated):
     given = command(translated, "assign", "01", "--to", "jiwon", "--reviewer", "minsu")
     assert given.exit_code == 0
@@ -72,7 +89,11 @@ def test_owners_are_kept_by_a_merge_and_are_two_people(translated):
     refused = command(translated, "assign", "01", "--to", "jiwon", "--reviewer", "jiwon")
     assert refused.exit_code == 1
     assert team.owners(translated, "01-small", "ko") == ("jiwon", "minsu")
-    command(translated, "assign", "01")
+    given = command(translated, "assign", "01", "--reviewer", "hana")
+    assert "jiwon translates, hana reviews" in given.output
+    assert command(translated, "assign", "01", "--reviewer", "JIWON").exit_code == 1
+    assert team.owners(translated, "01-small", "ko") == ("jiwon", "hana")
+    command(translated, "assign", "01", "--to", "", "--reviewer", "")
     assert team.owners(translated, "01-small", "ko") == ("", "")
 
 
@@ -159,7 +180,7 @@ def test_a_term_is_proposed_then_decided_by_somebody_else(translated):
 @pytest.mark.parametrize(
     ("name", "word", "why", "complaint"),
     [("arrays", "열", "x", "no term 'arrays'; it has array"), ("array", "배열", "x", "accepted or"),
-     ("array", "열", " ", "needs a reason")],
+     ("array", "열", " ", "needs a reason"), ("array", " ", "x", "needs a word")],
 )
 def test_a_proposal_that_says_nothing_is_refused(translated, name, word, why, complaint):
     translated.glossary.write_text(TERMS)

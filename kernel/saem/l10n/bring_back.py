@@ -73,11 +73,13 @@ def bring_back(project: Project, path: Path, translator: str, anyway: bool = Fal
                 replace(entries[unit.context], _BADGE.sub("", new), translator)
                 changed.append(unit.context)
     if is_older and others and not anyway:
+        built = project.built(lesson.name, language).relative_to(project.root)
         raise ImportRefused(
             f"{path} was built before the lesson or its translation changed, and differs from "
-            f"what is there now in {', '.join(others)}. Nothing was imported. Build the notebook "
-            "again (saem l10n build) and edit that one, or import it with --anyway, which puts "
-            "its text over the present one.")
+            f"what is there now in {', '.join(others)}. Nothing was imported. Copy your "
+            f"notebook aside, delete {built}, build it again with `saem l10n build "
+            f"{lesson.name}`, and carry your edits over into the new one. Or import yours with "
+            "--anyway, which puts its text over the present one.")
     if changed:
         save(po, catalog)
     return Imported(lesson.name, language, tuple(changed))

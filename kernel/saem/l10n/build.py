@@ -19,7 +19,7 @@ from saem.l10n.assemble import HEADER, SETUP, assemble, content_hash, strings
 from saem.l10n.catalog import load
 from saem.l10n.execute import execute
 from saem.l10n.figures import describe
-from saem.l10n.pages import check_pages, outdated, write_changed
+from saem.l10n.pages import check_pages, outdated, planned_pages
 from saem.l10n.project import SETTINGS, Project, write
 from saem.l10n.source import Lesson, read
 from saem.l10n.units import units
@@ -37,9 +37,12 @@ def planned(project: Project, lesson: Lesson, language: str) -> nbformat.Noteboo
     return assemble(project, lesson, language, translations(project, lesson.name, language))
 
 
-def write_strings(project: Project) -> list[Path]:
-    """Write the strings that lessons look up at run time, all lessons in one file a language."""
-    return write_changed(_strings(project))
+def write_texts(project: Project) -> list[Path]:
+    """Write the strings that lessons look up at run time, and the pages; return what changed."""
+    changed = outdated({**_strings(project), **planned_pages(project)})
+    for path, text in changed.items():
+        write(path, text)
+    return list(changed)
 
 
 def build(project: Project, source: Path, language: str, run: bool = True) -> Path:

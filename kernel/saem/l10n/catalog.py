@@ -18,12 +18,14 @@ Invariant: reading a file and writing it changes no byte (tests/notebooks/test_c
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import polib
 
-from saem.l10n.project import write
+from saem.l10n.project import clean, write
 from saem.l10n.review import signature
+from saem.l10n.units import Unit
 
 _LINE = re.compile(r'''\s*(#.*|((msgctxt|msgid|msgid_plural|msgstr(\[\d+\])?)\s*)?'''
                    r'''"([^"\\]|\\.)*"\s*)?''')
@@ -57,7 +59,11 @@ def load(path: Path, language: str) -> polib.POFile:
 
 
 def parse(text: str, name: str = "PO text") -> polib.POFile:
-    """The PO file written in ``text``.  Raises ValueError."""
+    """The PO file written in ``text``.
+
+    Raises ValueError, also if two entries have one context: which is meant, a person must say.
+    """
+    text = clean(text, name)
     if not text.strip():
         raise ValueError(f"{name}: a PO file needs at least its header, but it is empty.")
     # polib would drop the last letter of a text whose closing mark is missing.
@@ -69,9 +75,18 @@ def parse(text: str, name: str = "PO text") -> polib.POFile:
                 'text unescaped (it is written \\")?')
     try:
         # polib takes one line for a file name; PO text always has more.
-        return polib.pofile(text + "\n", wrapwidth=0, check_for_duplicates=False)
+        po = polib.pofile(text + "\n", wrapwidth=0, check_for_duplicates=False)
     except (OSError, UnicodeError) as error:
         raise ValueError(f"{name}: not a PO file: {error}") from error
+    lines: dict[str, int] = {}
+    for entry in po:
+        if entry.obsolete or entry.msgctxt is None:
+            continue
+        first = lines.setdefault(entry.msgctxt, max(entry.linenum, 1))
+        if first < entry.linenum:
+            raise ValueError(f"{name}: the unit {entry.msgctxt} stands there twice, at lines "
+                             f"{first} and {entry.linenum}. Remove one of the two entries.")
+    return po
 
 
 def text(po: polib.POFile) -> str:
@@ -104,6 +119,12 @@ def state_of(text: str, entry: polib.POEntry | None) -> str:
     if entry is not None and entry.msgid != text:
         return "stale" if entry.msgstr else "missing"
     return state(entry)
+
+
+def states(units: Iterable[Unit], po: polib.POFile) -> dict[str, str]:
+    """The state of each unit of a lesson, by context; one that the file lacks is missing."""
+    entries = active(po)
+    return {unit.context: state_of(unit.text, entries.get(unit.context)) for unit in units}
 
 
 def basis(entry: polib.POEntry) -> str:

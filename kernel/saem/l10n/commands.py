@@ -23,7 +23,6 @@ from saem.l10n.execute import ExecutionError
 from saem.l10n.lint import fix as run_fix
 from saem.l10n.lint import lint as run_lint
 from saem.l10n.merge import merge as run_merge
-from saem.l10n.pages import write_pages
 from saem.l10n.project import Project
 from saem.l10n.review_server import ReviewServer
 from saem.l10n.source import SourceError, read
@@ -78,14 +77,16 @@ def extract(tree: Project, lessons: tuple[str, ...]) -> None:
 def merge(tree: Project, lessons: tuple[str, ...]) -> None:
     """Bring the PO files of LESSONS up to date with their sources."""
     words = glossary.load(tree.glossary)
+    done = []  # all of it before the first file is written: a later one may be broken
     for path in tree.chosen(lessons) + (tree.pages() if not lessons else []):
         found = units(read(path))
         for language in tree.languages:
             file = tree.catalog(path.stem, language)
-            merged, report = run_merge(found, catalog.load(file, language), words)
-            catalog.save(merged, file)
-            counts = ", ".join(f"{n} {what}" for what, n in dataclasses.asdict(report).items())
-            click.echo(f"{file.relative_to(tree.root)}: {counts}")
+            done.append((file, *run_merge(found, catalog.load(file, language), words)))
+    for file, merged, report in done:
+        catalog.save(merged, file)
+        counts = ", ".join(f"{n} {what}" for what, n in dataclasses.asdict(report).items())
+        click.echo(f"{file.relative_to(tree.root)}: {counts}")
 
 
 @l10n.command()
@@ -103,7 +104,7 @@ def build(
         for problem in problems:
             click.echo(problem)
         raise SystemExit(1 if problems else 0)
-    for path in [*building.write_strings(tree), *write_pages(tree)]:
+    for path in building.write_texts(tree):
         click.echo(f"wrote {path.relative_to(tree.root)}")
     for source in tree.chosen(lessons):
         if source in tree.pages():
@@ -125,11 +126,13 @@ def build(
 def lint(tree: Project, as_json: bool, say: str, fixing: bool, spacing: bool) -> None:
     """Look for mistakes in lessons and translations."""
     if fixing:
-        for path in tree.lessons():
-            for language in tree.languages:
-                changed = run_fix(tree, read(path), language)
-                if changed and not as_json:
-                    click.echo(f"{language}/{path.stem}: changed {changed} unit(s)")
+        done = [(path.stem, language, *run_fix(tree, read(path), language))
+                for path in (*tree.lessons(), *tree.pages()) for language in tree.languages]
+        for name, language, po, changed in done:
+            if changed:
+                catalog.save(po, tree.catalog(name, language))
+            if changed and not as_json:
+                click.echo(f"{language}/{name}: changed {changed} unit(s)")
     findings = run_lint(tree, say, spacing)
     if as_json:
         click.echo(json.dumps([dataclasses.asdict(f) for f in findings], ensure_ascii=False))

@@ -23,7 +23,7 @@ from saem.l10n.source import Lesson, read
 from saem.l10n.units import units
 
 
-class ChangedError(RuntimeError):
+class ChangedError(ReviewError):
     """The file is not the one that the reviewer saw."""
 
 
@@ -51,7 +51,8 @@ class Desk:
 
         def act(entry: polib.POEntry) -> None:
             if not text.strip():
-                raise ReviewError(f"{unit}: a translation cannot be empty.")
+                raise ReviewError(f"{unit}: a translation cannot be empty.",
+                                  f"{unit}: 번역은 비워 둘 수 없습니다.")
             replace(entry, text, self.reviewer)
 
         return self._change(unit, seen, act)
@@ -66,7 +67,8 @@ class Desk:
         def act(entry: polib.POEntry) -> None:
             words = " ".join(text.split())
             if not words:
-                raise ReviewError(f"{unit}: a comment cannot be empty.")
+                raise ReviewError(f"{unit}: a comment cannot be empty.",
+                                  f"{unit}: 메모는 비워 둘 수 없습니다.")
             notes.add(entry, self.reviewer, words)
 
         return self._change(unit, seen, act)
@@ -77,12 +79,16 @@ class Desk:
             po, now = self.read()
             if now != seen:
                 raise ChangedError(f"{self.path.name} was changed by somebody else since this page "
-                                   "read it. Load the page again; nothing was written.")
+                                   "read it. Load the page again; nothing was written.",
+                                   f"{self.path.name}: 이 페이지를 연 뒤에 다른 사람이 파일을 "
+                                   "바꾸어 저장하지 않았습니다. 페이지를 다시 여십시오.")
             entry = catalog.active(po).get(unit)
             texts = {u.context: u.text for u in units(self.lesson())}
             if entry is None or entry.msgid != texts.get(unit):
                 raise ChangedError(f"{unit} is not what the lesson has now. "
-                                   "Run `saem l10n merge`; nothing was written.")
+                                   "Run `saem l10n merge`; nothing was written.",
+                                   f"{unit}: 지금의 수업과 달라 저장하지 않았습니다. "
+                                   "`saem l10n merge`를 실행하십시오.")
             act(entry)
             text = catalog.text(po)
             write(self.path, text)

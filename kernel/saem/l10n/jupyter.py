@@ -29,6 +29,8 @@ from saem.l10n.project import Project
 from saem.l10n.review import ReviewError
 from saem.l10n.reviewing import POLICY, SCRIPT, Reviewing
 from saem.l10n.rows import SAY
+from saem.l10n.source import read
+from saem.l10n.units import units
 
 PREFIX = "saem/review"
 _STYLE = ("body{font:16px/1.6 system-ui,'Noto Sans KR',NanumGothic,sans-serif;max-width:44rem;"
@@ -92,19 +94,19 @@ class _Handler(JupyterHandler):
         """The page that was asked for, for the reviewer that it names."""
         tree = self.tree()
         if language not in tree.languages:
-            self.refuse(HTTPStatus.NOT_FOUND, f"no lesson is translated into {language}.")
+            self.refuse(HTTPStatus.NOT_FOUND, SAY[self.say]["language"].format(language))
         try:
             desk = Desk(tree, lesson, language, self.get_query_argument("by", ""))
-        except FileNotFoundError as error:
-            self.refuse(HTTPStatus.NOT_FOUND, str(error))
+        except FileNotFoundError:
+            self.refuse(HTTPStatus.NOT_FOUND, SAY[self.say]["lesson"].format(lesson))
         except ReviewError as error:
-            self.refuse(HTTPStatus.BAD_REQUEST, str(error))
+            self.refuse(HTTPStatus.BAD_REQUEST, error.said[self.say])
         return Reviewing(desk, self.say)
 
     def refuse(self, status: HTTPStatus, message: str) -> NoReturn:
         self.set_status(status)
         self.set_header("Content-Type", "application/json")
-        self.finish(json.dumps({"message": message}))
+        self.finish(json.dumps({"message": message}, ensure_ascii=False))
         raise web.Finish
 
     def show(self, text: str) -> None:
@@ -137,12 +139,12 @@ class _Lessons(_Handler):
         file = tree.catalog(path.stem, language)
         if not file.is_file():
             return ""
-        entries = catalog.active(catalog.load(file, language)).values()
-        left = sum(catalog.state(entry) != "reviewed" for entry in entries)
+        states = catalog.states(units(read(path)), catalog.load(file, language))
+        left = sum(state != "reviewed" for state in states.values())
         query = urlencode({"by": by, "say": self.say})
         link = f"{language}/{quote(path.stem)}/?{query}"
         return (f'<tr><td><a href="{html.escape(link)}">{html.escape(f"{language}/{path.stem}")}'
-                f"</a></td><td>{left} / {len(entries)}</td></tr>")
+                f"</a></td><td>{left} / {len(states)}</td></tr>")
 
 
 class _Page(_Handler):

@@ -16,7 +16,7 @@ from pathlib import Path
 from saem.l10n import catalog
 from saem.l10n.assemble import FRAME, frame_units
 from saem.l10n.merge import merge
-from saem.l10n.project import SETTINGS, Project, find, write
+from saem.l10n.project import SETTINGS, Project, write
 from saem.l10n.source import read
 from saem.l10n.units import units
 
@@ -40,14 +40,12 @@ def begin(project: Project, code: str) -> list[Path]:
     if inside is None:
         raise ValueError(f"{settings} needs a line such as: languages = [\"ko\"]")
     listed = ", ".join(f'"{language}"' for language in (*project.languages, code))
+    wanted = {FRAME: frame_units()} | {p.stem: units(read(p)) for p in project.lessons()}
+    files = {}
+    for name, found in wanted.items():
+        path = project.catalog(name, code)
+        files[path], _ = merge(found, catalog.load(path, code))
     write(settings, text[:inside.start()] + f"languages = [{listed}]" + text[inside.end():])
-    project = find(project.root)
-    frame, _ = merge(frame_units(), catalog.load(project.catalog(FRAME, code), code))
-    written = [project.catalog(FRAME, code)]
-    catalog.save(frame, written[0])
-    for path in project.lessons():
-        target = project.catalog(path.stem, code)
-        po, _ = merge(units(read(path)), catalog.load(target, code))
-        catalog.save(po, target)
-        written.append(target)
-    return written
+    for path, po in files.items():
+        catalog.save(po, path)
+    return list(files)

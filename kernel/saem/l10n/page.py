@@ -66,17 +66,30 @@ def page(lesson: Lesson, po: polib.POFile, glossary: Glossary, say: str, *,
 
 
 def earlier(path: Path, revision: str) -> dict[str, str]:
-    """The translations of a PO file in a git revision, by context; none if git is
-    not installed or has none."""
+    """The translations of a PO file in a git revision, by context; none if it was not there.
+
+    Where there is no git, nothing was committed, and ``HEAD`` has none.
+    Raises ValueError if git does not know another revision.
+    """
+    shown = _git(path.parent, "show", "--end-of-options", f"{revision}:./{path.name}")
+    if shown is not None:
+        return {context: entry.msgstr for context, entry
+                in catalog.active(catalog.parse(shown, f"{revision}:{path.name}")).items()}
+    if revision != "HEAD" and _git(path.parent, "rev-parse", "--verify", "--end-of-options",
+                                   f"{revision}^{{commit}}") is None:
+        raise ValueError(f"git has no revision {revision!r} here. `git log` shows those that there "
+                         "are; a branch, a tag or HEAD~3 will do, too.")
+    return {}
+
+
+def _git(folder: Path, *words: str) -> str | None:
+    """What git prints, None if it fails or is not there."""
     try:
-        shown = subprocess.run(["git", "show", f"{revision}:./{path.name}"], cwd=path.parent,
-                               capture_output=True, text=True, encoding="utf-8")
-    except FileNotFoundError:  # a server without git
-        return {}
-    if shown.returncode:
-        return {}
-    return {context: entry.msgstr
-            for context, entry in catalog.active(catalog.parse(shown.stdout)).items()}
+        run = subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True,
+                             encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    return None if run.returncode else run.stdout
 
 
 def _code(cell: Cell, outputs: list) -> str:

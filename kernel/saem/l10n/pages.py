@@ -18,7 +18,7 @@ from saem.l10n.assemble import assemble
 from saem.l10n.catalog import load
 from saem.l10n.glossary import Term
 from saem.l10n.glossary import load as load_glossary
-from saem.l10n.project import Project, write
+from saem.l10n.project import Project
 from saem.l10n.source import read
 
 _COLUMNS = {
@@ -62,11 +62,6 @@ def planned_pages(project: Project) -> dict[Path, str]:
     return pages
 
 
-def write_pages(project: Project) -> list[Path]:
-    """Write the pages that changed; return their files.  Raises SourceError, GlossaryError."""
-    return write_changed(planned_pages(project))
-
-
 def check_pages(project: Project) -> list[str]:
     """What is out of date, one sentence each."""
     return [f"{path.relative_to(project.root)} is not what its sources say."
@@ -77,14 +72,6 @@ def outdated(wanted: Mapping[Path, str]) -> dict[Path, str]:
     """The files, and what they should hold, whose text is not that of ``wanted``."""
     return {path: text for path, text in wanted.items()
             if not path.is_file() or path.read_text(encoding="utf-8") != text}
-
-
-def write_changed(wanted: Mapping[Path, str]) -> list[Path]:
-    """Write what is outdated; return its files."""
-    changed = outdated(wanted)
-    for path, text in changed.items():
-        write(path, text)
-    return list(changed)
 
 
 def _text(project: Project, source: Path, language: str) -> str:

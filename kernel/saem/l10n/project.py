@@ -21,6 +21,8 @@ COLAB = "https://colab.research.google.com/"
 # What GitHub takes for owner/name, and what of git's branch names needs no escape in an address.
 REPOSITORY = re.compile(
     r"(?!.*--.*/)[A-Za-z0-9][A-Za-z0-9-]{0,38}(?<!-)/(?!\.{1,2}$)[\w.-]{1,100}", re.A)
+# What git writes at the start of a line where two changes did not go together.
+_CONFLICT = re.compile(r"(?m)^(?:<{7}|\|{7}|={7}|>{7})(?: .*)?$")
 _BRANCH = re.compile(r"(?!.*(?:\.\.|//|\.lock$))[\w][\w./-]*(?<![./])", re.A)
 
 
@@ -139,6 +141,21 @@ def _project(root: Path, data: dict[str, object]) -> Project:
         raise ValueError(f'a line such as languages = ["ko"] is needed, but got {languages!r}.')
     return Project(root, text("source_language"), tuple(languages), text("repository", ""),
                    text("branch", "main"))
+
+
+def clean(text: str, name: str) -> str:
+    """The text of a file without a byte order mark, which some editors put before it.
+
+    Raises ValueError if the marks of a merge conflict are in it.
+    """
+    text = text.removeprefix("\ufeff")
+    mark = _CONFLICT.search(text)
+    if mark is not None:
+        raise ValueError(
+            f"{name}: line {text.count(chr(10), 0, mark.start()) + 1} is the mark of a merge "
+            f"conflict ({mark[0][:40]}). Keep one of the two versions, or parts of both, and "
+            "remove the lines that begin with <<<<<<<, ======= and >>>>>>>.")
+    return text
 
 
 def write(path: Path, text: str) -> None:

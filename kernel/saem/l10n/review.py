@@ -23,7 +23,11 @@ _NAME = re.compile(r"[\w.@+-]+")
 
 
 class ReviewError(ValueError):
-    """A signature that cannot be given."""
+    """A signature or a change that is refused; ``said`` says why, by language."""
+
+    def __init__(self, english: str, korean: str):
+        super().__init__(english)
+        self.said = {"en": english, "ko": korean}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,7 +62,8 @@ def sign(entry: polib.POEntry, translator: str) -> None:
     if before is not None and before.translator == translator:
         return
     if before is not None and before.reviewer:
-        raise ReviewError(f"{entry.msgctxt} is translated by {before.translator} and reviewed.")
+        raise ReviewError(f"{entry.msgctxt} is translated by {before.translator} and reviewed.",
+                          f"{entry.msgctxt}: {before.translator} 님의 번역이며 검토도 끝났습니다.")
     _write(entry, Signature(translator, None))
 
 
@@ -84,23 +89,29 @@ def review(entry: polib.POEntry, reviewer: str) -> None:
     if signed is None:
         raise ReviewError(
             f"{entry.msgctxt} has no valid translator's signature; its translator must run "
-            "`saem l10n sign` first."
+            "`saem l10n sign` first.",
+            f"{entry.msgctxt}: 번역자의 유효한 서명이 없습니다. 번역자가 먼저 `saem l10n sign`을 "
+            "실행해야 합니다.",
         )
     if signed.translator.casefold() == reviewer.casefold():
-        raise ReviewError(f"{entry.msgctxt} was translated by {reviewer}; someone else reviews.")
+        raise ReviewError(f"{entry.msgctxt} was translated by {reviewer}; someone else reviews.",
+                          f"{entry.msgctxt}: {reviewer} 님의 번역이므로 다른 사람이 검토합니다.")
     _write(entry, Signature(signed.translator, reviewer))
 
 
 def check_name(name: str) -> None:
     """Raises ReviewError for what cannot stand in a signature."""
     if not _NAME.fullmatch(name):
-        raise ReviewError(f"a name needs letters, digits and . @ + - _ only, but got {name!r}.")
+        raise ReviewError(f"a name needs letters, digits and . @ + - _ only, but got {name!r}.",
+                          f"이름에는 문자, 숫자, . @ + - _만 쓸 수 있습니다: {name!r}.")
 
 
 def _check(entry: polib.POEntry, name: str) -> None:
     check_name(name)
     if not entry.msgstr or "fuzzy" in entry.flags:
-        raise ReviewError(f"{entry.msgctxt} is missing, stale or a draft: translate it first.")
+        raise ReviewError(f"{entry.msgctxt} is missing, stale or a draft: translate it first.",
+                          f"{entry.msgctxt}: 번역이 없거나 초안이거나 원문이 바뀌었습니다. 먼저 "
+                          "번역해 주십시오.")
 
 
 def _write(entry: polib.POEntry, signed: Signature) -> None:

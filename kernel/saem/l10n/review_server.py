@@ -19,7 +19,8 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from saem.l10n.desk import Desk
-from saem.l10n.reviewing import ACTIONS, LARGEST, POLICY, SCRIPT, Reviewing
+from saem.l10n.reviewing import LARGEST, POLICY, SCRIPT, Reviewing
+from saem.l10n.rows import SAY
 
 
 class ReviewServer(ThreadingHTTPServer):
@@ -46,30 +47,28 @@ class _Handler(BaseHTTPRequestHandler):
         if asked.path == "/review.js":
             self._answer(HTTPStatus.OK, SCRIPT.read_text(encoding="utf-8"), "text/javascript")
         elif asked.path != "/":
-            self._answer(HTTPStatus.NOT_FOUND, "not here", "text/plain")
+            self._answer(HTTPStatus.NOT_FOUND, self._words["elsewhere"], "text/plain")
         elif self._allowed(parse_qs(asked.query).get("token", [""])[0]):
             self._answer(HTTPStatus.OK, self.server.reviewing.page(), "text/html")
 
     def do_POST(self) -> None:
         if not self._allowed(self.headers.get("X-Saem-Token", "")):
             return
-        size = int(self.headers.get("Content-Length", "0"))
+        size = min(int(self.headers.get("Content-Length", "0")), LARGEST + 1)
         action = urlsplit(self.path).path.removeprefix("/")
-        if action not in ACTIONS or size > LARGEST:
-            self._json(HTTPStatus.NOT_FOUND, {"message": "there is no such action"})
-            return
-        self._json(*self.server.reviewing.answer(action, self.rfile.read(size)))
+        status, content = self.server.reviewing.answer(action, self.rfile.read(size))
+        self._answer(status, json.dumps(content, ensure_ascii=False), "application/json")
 
     def _allowed(self, token: str) -> bool:
         same_host = self.headers.get("Host") == self.server.host
         if same_host and hmac.compare_digest(token.encode(), self.server.token.encode()):
             return True
-        self._answer(HTTPStatus.FORBIDDEN, "open the address that `saem l10n review` printed",
-                     "text/plain")
+        self._answer(HTTPStatus.FORBIDDEN, self._words["address"], "text/plain")
         return False
 
-    def _json(self, status: HTTPStatus, content: dict[str, Any]) -> None:
-        self._answer(status, json.dumps(content, ensure_ascii=False), "application/json")
+    @property
+    def _words(self) -> dict[str, str]:
+        return SAY[self.server.reviewing.say]
 
     def _answer(self, status: HTTPStatus, text: str, kind: str) -> None:
         data = text.encode()

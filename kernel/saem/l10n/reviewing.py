@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from saem.l10n import catalog, glossary
-from saem.l10n.desk import ChangedError, Desk
+from saem.l10n.desk import Desk
 from saem.l10n.page import earlier, page
 from saem.l10n.review import ReviewError
-from saem.l10n.rows import Context, findings, row
+from saem.l10n.rows import SAY, Context, findings, row
 from saem.l10n.units import Unit, units
 
 ACTIONS = ("edit", "accept", "comment", "lint")
@@ -55,20 +55,24 @@ class Reviewing:
 
     def answer(self, action: str, body: bytes) -> tuple[HTTPStatus, dict[str, Any]]:
         """Do what the page asks; a refusal answers with its reason."""
+        say = SAY[self.say]
         if action not in ACTIONS:
-            return HTTPStatus.NOT_FOUND, {"message": "there is no such action"}
+            return HTTPStatus.NOT_FOUND, {"message": say["action"]}
         try:
-            asked = json.loads(body)
-            unit, text = asked["unit"], asked.get("text", "")
+            unit, text, seen = _asked(body)
+        except (KeyError, TypeError, ValueError):
+            return HTTPStatus.BAD_REQUEST, {"message": say["request"].format(LARGEST)}
+        try:
             if action == "lint":
                 return HTTPStatus.OK, {"findings": self.findings(unit, text)}
-            version = self._change(action, unit, text, asked["seen"])
+            version = self._change(action, unit, text, seen)
             return HTTPStatus.OK, {"version": version, "row": self.row(unit)}
-        except (ChangedError, ReviewError) as error:
-            return HTTPStatus.CONFLICT, {"message": str(error)}
-        except (KeyError, TypeError, ValueError) as error:
-            message = f"a request needs unit and seen: {error}"
-            return HTTPStatus.BAD_REQUEST, {"message": message}
+        except ReviewError as error:
+            return HTTPStatus.CONFLICT, {"message": error.said[self.say]}
+        except KeyError:
+            return HTTPStatus.BAD_REQUEST, {"message": say["request"].format(LARGEST)}
+        except (OSError, ValueError) as error:  # somebody edits a file beside the page
+            return HTTPStatus.CONFLICT, {"message": say["file"].format(error)}
 
     def _change(self, action: str, unit: str, text: str, seen: str) -> str:
         """Returns the new version of the file."""
@@ -82,8 +86,19 @@ class Reviewing:
         for unit in units(self.desk.lesson()):
             if unit.context == context:
                 return unit
-        raise KeyError(f"the lesson has no unit {context!r}")
+        raise KeyError(context)
 
     def _shared(self) -> Context:
         terms = glossary.load(self.desk.project.glossary)
         return Context(terms, self.say, self.before, True, self.desk.language)
+
+
+def _asked(body: bytes) -> tuple[str, str, str]:
+    """The unit, the text and the version seen.  Raises KeyError, TypeError, ValueError."""
+    if len(body) > LARGEST:
+        raise ValueError(f"{len(body)} bytes")
+    asked = json.loads(body)
+    unit, text, seen = asked["unit"], asked.get("text", ""), asked.get("seen", "")
+    if not all(isinstance(value, str) for value in (unit, text, seen)):
+        raise TypeError("unit, text and seen are texts")
+    return unit, text, seen

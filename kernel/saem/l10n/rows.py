@@ -40,6 +40,13 @@ SAY = {
         "unsaved": "Save or cancel what you typed here first.",
         "unreachable": "The server did not answer: nothing was saved, and what you typed is still "
                        "here. Start `saem l10n review` again.",
+        "action": "There is no such action.",
+        "request": "A request needs a unit of the lesson, and no more than {} bytes.",
+        "file": "A file cannot be read, and nothing was written: {}",
+        "address": "Open the address that `saem l10n review` printed.",
+        "elsewhere": "There is nothing here.",
+        "language": "No lesson is translated into {}.",
+        "lesson": "There is no lesson {}.",
     },
     "ko": {
         "missing": "번역 없음", "draft": "초안", "stale": "원문이 바뀜",
@@ -52,6 +59,13 @@ SAY = {
         "unsaved": "여기에 쓴 글을 먼저 저장하거나 취소하세요.",
         "unreachable": "서버가 응답하지 않아 저장하지 못했습니다. 쓴 글은 그대로 있습니다. "
                        "`saem l10n review`를 다시 시작하세요.",
+        "action": "그런 동작은 없습니다.",
+        "request": "요청에는 수업의 문단이 있어야 하고 {}바이트를 넘을 수 없습니다.",
+        "file": "파일을 읽을 수 없어 저장하지 않았습니다: {}",
+        "address": "`saem l10n review`가 출력한 주소를 여십시오.",
+        "elsewhere": "여기에는 아무것도 없습니다.",
+        "language": "이 언어로 번역된 수업이 없습니다: {}",
+        "lesson": "그런 수업은 없습니다: {}",
     },
 }
 

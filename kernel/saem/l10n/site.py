@@ -98,7 +98,8 @@ class _Page:
 def build_site(project: Project, out: Path) -> Site:
     """Write the site of all built notebooks into the folder ``out``.
 
-    Raises FileNotFoundError if no notebook is built.
+    Raises FileNotFoundError if no notebook is built, FileExistsError if files in ``out`` are not of
+    a site; nothing is written then.
     """
     languages = [code for code in (project.source_language, *project.languages)
                  if any((project.root / code).glob("[0-9][0-9]-*.ipynb"))]
@@ -106,34 +107,49 @@ def build_site(project: Project, out: Path) -> Site:
         raise FileNotFoundError("no notebook is built; run `saem l10n build` first.")
     names = {code: [p.stem for p in project.lessons() if project.built(p.stem, code).is_file()]
              for code in languages}
-    written: list[Path] = []
+    texts = {"index.html": _entrance(languages)}  # first: by it the folder is known again
+    copies: dict[str, Path] = {}
     missing: list[tuple[str, str]] = []
-
-    def put(place: str, text: str) -> None:
-        write(out / place, text)
-        written.append(out / place)
-
     for code in languages:
         pages = [_lesson(project, code, name, names[code], missing) for name in names[code]]
-        texts = sorted(p for p in (project.root / code).glob("*.md") if p.stem != GLOSSARY)
-        known = [GLOSSARY, *names[code], *(p.stem for p in texts)]
-        pages += [_text(path, code, known, missing) for path in texts]
+        others = sorted(p for p in (project.root / code).glob("*.md") if p.stem != GLOSSARY)
+        known = [GLOSSARY, *names[code], *(p.stem for p in others)]
+        pages += [_text(path, code, known, missing) for path in others]
         pages.append(_glossary(load(project.glossary), code))
         shell = functools.partial(_shell, project, code, languages, pages)
-        put(f"{code}/index.html", shell(_index(code, pages), None))
+        texts[f"{code}/index.html"] = shell(_index(code, pages), None)
         for page in pages:
-            put(f"{code}/{page.name}.html", shell(page.body, page))
+            texts[f"{code}/{page.name}.html"] = shell(page.body, page)
         for name in names[code]:
-            shutil.copyfile(project.built(name, code), out / code / f"{name}.ipynb")
+            copies[f"{code}/{name}.ipynb"] = project.built(name, code)
         found = [dataclasses.asdict(s) for page in pages for s in page.sections]
-        put(f"{code}/search.js", f"window.saemSearch = {_script_json(found)};\n")
-    put("index.html", _entrance(languages))
+        texts[f"{code}/search.js"] = f"window.saemSearch = {_script_json(found)};\n"
     style = (_STATIC / "site.css").read_text(encoding="utf-8")
     colours = HtmlFormatter(cssclass="source").get_style_defs(".source")
     dark = HtmlFormatter(style="github-dark", cssclass="source").get_style_defs(".source")
-    put("site.css", f"{style}\n{colours}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}\n")
-    put("site.js", (_STATIC / "site.js").read_text(encoding="utf-8"))
-    return Site(tuple(written), tuple(dict.fromkeys(missing)))
+    texts["site.css"] = (
+        f"{style}\n{colours}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}\n")
+    texts["site.js"] = (_STATIC / "site.js").read_text(encoding="utf-8")
+    _refuse_other_files(out, [*texts, *copies])
+    for place, text in texts.items():
+        write(out / place, text)
+    for place, notebook in copies.items():
+        shutil.copyfile(notebook, out / place)
+    return Site(tuple(out / place for place in texts), tuple(dict.fromkeys(missing)))
+
+
+def _refuse_other_files(out: Path, places: list[str]) -> None:
+    """Refuse to write over files in ``out``, unless an earlier site is there.
+
+    Raises FileExistsError.
+    """
+    entrance = out / "index.html"
+    if entrance.is_file() and entrance.read_bytes().startswith(_ENTRANCE.encode()):
+        return
+    for place in places:
+        if (out / place).exists():
+            raise FileExistsError(f"{out / place} is there and no part of a site that was written "
+                                  "before. Name an empty or a new folder.")
 
 
 def words_for(code: str) -> dict[str, str]:
@@ -366,14 +382,17 @@ def _neighbours(page: _Page | None, pages: list[_Page], say: dict[str, str]) -> 
     return f'<nav class="neighbours">{"".join(links)}</nav>'
 
 
+_ENTRANCE = ('<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Saem</title>'
+             "</head>")
+
+
 def _entrance(languages: list[str]) -> str:
     """The page that sends a reader to the index in the language of the browser."""
     links = " ".join(f'<a href="{code}/index.html">{code}</a>' for code in languages)
     script = (f"const have = {json.dumps(languages)}; const want = navigator.languages.map("
               "l => l.split('-')[0]).find(l => have.includes(l)) ?? have[0];"
               "location.replace(want + '/index.html');")
-    return ('<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Saem</title></head>'
-            f"<body>{links}<script>{script}</script></body></html>\n")
+    return f"{_ENTRANCE}<body>{links}<script>{script}</script></body></html>\n"
 
 
 def _script_json(value: object) -> str:

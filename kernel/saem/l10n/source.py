@@ -16,6 +16,7 @@ from pathlib import Path
 import jupytext
 
 from saem.l10n import pycode
+from saem.l10n.project import clean
 
 _ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
@@ -43,7 +44,7 @@ class Lesson:
 
 
 def read(path: Path) -> Lesson:
-    """The lesson in the file ``path``.  Raises SourceError."""
+    """The lesson in the file ``path``.  Raises SourceError, ValueError."""
     try:
         return parse(path.stem, path.read_text(encoding="utf-8"))
     except UnicodeDecodeError as error:
@@ -51,8 +52,11 @@ def read(path: Path) -> Lesson:
 
 
 def parse(name: str, text: str) -> Lesson:
-    """The lesson ``name`` written in ``text``.  Raises SourceError."""
-    notebook = jupytext.reads(text, "md:myst")
+    """The lesson ``name`` written in ``text``.
+
+    Raises SourceError; ValueError if a merge conflict is left in it.
+    """
+    notebook = jupytext.reads(clean(text, name), "md:myst")
     cells: list[Cell] = []
     seen: set[str] = set()
     for position, node in enumerate(notebook.cells, start=1):

@@ -30,15 +30,21 @@ TRANSLATOR, REVIEWER = "X-Saem-Translator", "X-Saem-Reviewer"
 _WORD = re.compile(r"[^\W\d_]+")
 
 
-def assign(project: Project, lesson: str, language: str, translator: str, reviewer: str) -> None:
-    """Note who translates a lesson and who reviews it; an empty name leaves the place open.
+def assign(project: Project, lesson: str, language: str, translator: str | None = None,
+           reviewer: str | None = None) -> tuple[str, str]:
+    """Note who translates a lesson and who reviews it; returns both, as ``owners`` does.
 
+    An empty name leaves the place open, None leaves it as it is.
     Raises ReviewError if they are one person.
     """
+    before = owners(project, lesson, language)
+    translator, reviewer = (old if new is None else new
+                            for old, new in zip(before, (translator, reviewer), strict=True))
     for name in filter(None, (translator, reviewer)):
         check_name(name)
     if translator and translator.casefold() == reviewer.casefold():
-        raise ReviewError(f"{lesson}: {translator} cannot review what {translator} translates.")
+        raise ReviewError(f"{lesson}: {translator} cannot review what {translator} translates.",
+                          f"{lesson}: {translator} 님은 자신의 번역을 검토할 수 없습니다.")
     path = project.catalog(lesson, language)
     po = catalog.load(path, language)
     for field, name in ((TRANSLATOR, translator), (REVIEWER, reviewer)):
@@ -46,6 +52,7 @@ def assign(project: Project, lesson: str, language: str, translator: str, review
         if name:
             po.metadata[field] = name
     catalog.save(po, path)
+    return translator, reviewer
 
 
 def owners(project: Project, lesson: str, language: str) -> tuple[str, str]:
@@ -72,8 +79,7 @@ def progress(project: Project, now: datetime.datetime | None = None) -> list[dic
         found = units(lesson)
         for language in project.languages:
             po = catalog.load(project.catalog(path.stem, language), language)
-            entries = catalog.active(po)
-            states = {u.context: catalog.state_of(u.text, entries.get(u.context)) for u in found}
+            states = catalog.states(found, po)
             counts = Counter(states.values())
             done = sum(words(u.text) for u in found
                        if states[u.context] in ("translated", "reviewed"))

@@ -72,14 +72,20 @@ def _table(rows: list[dict]) -> Table:
     table = Table("lesson", "lang", "units", *catalog.STATES, "words", "done", "by", "run",
                   box=None, pad_edge=False)
     for row in rows + [_total(rows)] if rows else []:
-        done = f"{row['words_translated'] / max(row['words'], 1):.0%}"
         age = "–" if row["run_days"] is None else f"{row['run_days']:.1f} d"
         names = [row["translator"], row["reviewer"]]
         by = " → ".join(name or "–" for name in names) if any(names) else "–"
         cells = [row["lesson"], row["language"], row["units"],
-                 *(row[state] for state in catalog.STATES), row["words"], done, by, age]
+                 *(row[state] for state in catalog.STATES), row["words"], _done(row), by, age]
         table.add_row(*(Text(str(cell)) for cell in cells))
     return table
+
+
+def _done(row: dict) -> str:
+    """How much of the words is translated: 100% only if no unit is left."""
+    percent = 100 * row["words_translated"] // max(row["words"], 1)
+    left = row["units"] - row["translated"] - row["reviewed"]
+    return f"{min(percent, 99) if left else percent}%"
 
 
 def _total(rows: list[dict]) -> dict:
@@ -92,13 +98,14 @@ def _total(rows: list[dict]) -> dict:
 @click.command()
 @click.argument("lesson")
 @language_option
-@click.option("--to", "translator", default="", help="Who translates; nobody if left out.")
-@click.option("--reviewer", default="", help="Who reviews; nobody if left out.")
+@click.option("--to", "translator", help="Who translates; '' for nobody yet.")
+@click.option("--reviewer", help="Who reviews; '' for nobody yet.")
 @click.pass_obj
-def assign(tree: Project, lesson: str, lang: str, translator: str, reviewer: str) -> None:
-    """Note who translates LESSON and who reviews it."""
+def assign(tree: Project, lesson: str, lang: str, translator: str | None, reviewer: str | None
+           ) -> None:
+    """Note who translates LESSON and who reviews it; what is left out stays as it is."""
     name = tree.lesson(lesson).stem
-    team.assign(tree, name, lang, translator, reviewer)
+    translator, reviewer = team.assign(tree, name, lang, translator, reviewer)
     names = f"{translator or 'nobody'} translates, {reviewer or 'nobody'} reviews"
     click.echo(f"{lang}/{name}: {names}")
 

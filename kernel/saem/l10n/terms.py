@@ -71,9 +71,13 @@ def uses(project: Project, term: Term, language: str) -> list[Use]:
 
 
 def propose(path: Path, name: str, word: str, by: str, why: str) -> None:
-    """Propose ``word`` for a term.  Raises GlossaryError if it is used already, or no reason given.
+    """Propose ``word`` for a term.
+
+    Raises GlossaryError if it is empty or used already, or no reason given.
     """
     term = find(load(path), name)
+    if not word.strip():
+        raise GlossaryError(f"{name}: a proposal needs a word, but got {word!r}.")
     if not why.strip():
         raise GlossaryError(f"{name}: a proposal needs a reason.")
     if word in term.accepted or word in [p["word"] for p in term.proposed]:

@@ -15,13 +15,14 @@ from collections.abc import Iterator
 import polib
 
 from saem.l10n.build import planned
-from saem.l10n.catalog import active, load, save, state
+from saem.l10n.catalog import active, load, state
 from saem.l10n.glossary import Glossary
 from saem.l10n.glossary import load as load_glossary
 from saem.l10n.lint.base import MARKDOWN, Finding, Hit, Pair, finding
 from saem.l10n.lint.bilingual import KEPT, LINKS, NUMBERS, STATE, TERMS
 from saem.l10n.lint.glyphs import GLYPHS
 from saem.l10n.lint.korean import DUAL, EMPHASIS, NFC, REGISTER, stray_emphasis
+from saem.l10n.lint.markup import BLOCKS, DIRECTIONS, HTML
 from saem.l10n.lint.particles import PARTICLE
 from saem.l10n.lint.spacing import SPACING
 from saem.l10n.lint.structure import MESSAGES, REASONS, differences
@@ -29,7 +30,8 @@ from saem.l10n.project import Project
 from saem.l10n.source import Lesson, read
 from saem.l10n.units import Unit, units
 
-RULES = (STATE, EMPHASIS, PARTICLE, DUAL, REGISTER, NFC, TERMS, KEPT, LINKS, NUMBERS, GLYPHS)
+RULES = (STATE, EMPHASIS, PARTICLE, DUAL, REGISTER, NFC, TERMS, KEPT, LINKS, NUMBERS, GLYPHS,
+         BLOCKS, HTML, DIRECTIONS)
 # Rules that need a package of their own: they run where it is installed and are asked for.
 OPTIONAL = (SPACING,)
 
@@ -77,14 +79,13 @@ def fixed(pair: Pair) -> str:
     return pair.translation
 
 
-def fix(project: Project, lesson: Lesson, language: str) -> int:
-    """Put mechanical findings in the PO file of a lesson right; how many units changed.
+def fix(project: Project, lesson: Lesson, language: str) -> tuple[polib.POFile, int]:
+    """The PO file of a lesson with mechanical findings put right, and how many units changed.
 
-    A changed unit loses its signature, so that somebody reads it again.
+    Nothing is written.  A changed unit loses its signature, so that somebody reads it again.
     """
     glossary = load_glossary(project.glossary)
-    path = project.catalog(lesson.name, language)
-    po = load(path, language)
+    po = load(project.catalog(lesson.name, language), language)
     changed = 0
     for unit, entry in _entries(lesson, active(po)):
         if entry is not None and entry.msgstr:
@@ -92,9 +93,7 @@ def fix(project: Project, lesson: Lesson, language: str) -> int:
                               language))
             changed += text != entry.msgstr
             entry.msgstr = text
-    if changed:
-        save(po, path)
-    return changed
+    return po, changed
 
 
 def _entries(lesson: Lesson, entries: dict[str, polib.POEntry]

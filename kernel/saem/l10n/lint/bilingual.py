@@ -7,6 +7,7 @@ Invariant: terms are looked for in prose only, never in code.
 from __future__ import annotations
 
 import re
+import string
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
@@ -20,7 +21,6 @@ _WORDS = {word: str(n) for n, word in enumerate(_CARDINALS)}
 _WORDS |= {word: str(n) for n, word in enumerate(_ORDINALS, start=1)}
 _WORDS |= {"once": "1", "twice": "2", "both": "2", "half": "2", "thousand": "1000",
            "hundred": "100", "nothing": "0"}
-_FIELD = re.compile(r"(?<!\{)\{(\w*)[^{}]*\}(?!\})")
 
 
 def _terms(pair: Pair) -> Iterator[Hit]:
@@ -56,8 +56,24 @@ def _kept(pair: Pair) -> Iterator[Hit]:
         "${}$",
     )
     if pair.kind == "string":
-        fields, others = _FIELD.findall(pair.source), _FIELD.findall(pair.translation)
-        yield from _difference(fields, others, "{{{}}}")
+        yield from _difference(_fields(pair.source), _fields(pair.translation), "{{{}}}")
+
+
+def _fields(text: str) -> list[str]:
+    """The places that ``str.format`` fills: name, or number, with conversion and format.
+
+    None in a text that ``str.format`` does not take.
+    """
+    found: list[str] = []
+    try:
+        for _, name, form, conversion in string.Formatter().parse(text):
+            if name is not None:
+                number = name or str(len(found))
+                found.append(f"{number}{f'!{conversion}' if conversion else ''}"
+                             f"{f':{form}' if form else ''}")
+    except ValueError:
+        return []
+    return found
 
 
 def _links(pair: Pair) -> Iterator[Hit]:

@@ -141,8 +141,9 @@ const keys = {
 
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.tagName === "TEXTAREA") return;
-  // Where letters are composed (an input method is on), the key itself says which it is.
-  const letter = /^[ -~]$/.test(event.key) ? event.key : event.code.replace("Key", "").toLowerCase();
+  // Where letters are composed (an input method is on), the key itself says which it is.  The event
+  // of a form that the browser fills in has neither.
+  const letter = /^[ -~]$/.test(event.key) ? event.key : (event.code ?? "").replace("Key", "").toLowerCase();
   const key = keys[letter];
   if (key) {
     event.preventDefault();
