@@ -276,6 +276,11 @@ def test_jitted_functions_can_be_copied_and_pickled():
     assert copy.deepcopy({"f": tripled})["f"] is tripled
     assert pickle.loads(pickle.dumps(tripled))(2) == 6
     assert copy.deepcopy(jnp.sin)(0.) == 0.
+    for method in (copy.copy(jnp.add), copy.deepcopy(jnp.add), pickle.loads(pickle.dumps(jnp.add))):
+        assert method.reduce(jnp.arange(4)) == 6
+    assert jax.nn.relu(-1.) == 0.  # called, it has programs
+    ruled = copy.deepcopy({"activation": jax.nn.relu})["activation"]
+    assert ruled(2.) == 2. and jax.grad(ruled)(0.) == jax.grad(jax.nn.relu)(0.)
     with pytest.raises((pickle.PicklingError, AttributeError)):
         pickle.dumps(jax.jit(lambda x: x))
 

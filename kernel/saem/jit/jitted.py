@@ -127,6 +127,9 @@ class Jitted:
                       device, repr(sorted(self.compiler_options.items())), structure, *places)
         self.entries: Kept = table_of(fun, option_key)
 
+    def __deepcopy__(self, memo: dict) -> Jitted:
+        return self  # programs cannot be copied; a copy of what is in front of it makes its own
+
     def given(self) -> dict[str, Any]:
         """Return what ``jit`` was given beside the function."""
         numbers = self.parameters

@@ -270,7 +270,11 @@ def _method(name: str, function: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def give_methods(function: Any, nin: int, identity: Any) -> None:
-    """Give ``function`` NumPy's methods of binary ufuncs, as ``reduce``."""
+    """Give ``function`` NumPy's methods of binary ufuncs, as ``reduce``.
+
+    Its home is this module, where ``copy`` and ``pickle`` find it with them.
+    """
+    function.__module__ = __name__
     function.nin = function.nargs = nin
     function.nout, function.identity, function.special = 1, identity, True
     for name in ("reduce", "accumulate", "at", "outer", "reduceat"):
