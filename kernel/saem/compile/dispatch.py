@@ -71,6 +71,7 @@ from saem.placement.shardings import (
     named_from_xla,
 )
 from saem.placement.spread import move, place_like
+from saem.placement.transfer_guards import explicit
 
 ArrayImpl = _jaxlib.ArrayImpl
 _COPY = _jaxlib.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
@@ -233,14 +234,16 @@ class Program:
         # A memory that was named is a chosen place.
         self.committed = committed = committed or bool(terms and any(terms.out_kinds))
         physical = [physical_aval(a) for a in lowered.out_avals]
-        if isinstance(where, Spread):
-            self.device = None
-            self.settle_shardings(where, physical)
-        else:
-            self.device = where
-            self.ins = [single_device(where)] * sum(self.kept)
-            self.outs = [single_device(where)] * len(physical)
-            self.consts = [_put_held(own(c), where, committed) for c in lowered.consts]
+        # Constants are a part of the program: a guard of transfers lets them pass.
+        with explicit("explicit_device_put"):
+            if isinstance(where, Spread):
+                self.device = None
+                self.settle_shardings(where, physical)
+            else:
+                self.device = where
+                self.ins = [single_device(where)] * sum(self.kept)
+                self.outs = [single_device(where)] * len(physical)
+                self.consts = [_put_held(own(c), where, committed) for c in lowered.consts]
         if terms is not None:
             self.device = None  # each argument is looked at
             self.ins = [in_memory(s, kind) for s, kind in zip(self.ins, terms.in_kinds)]

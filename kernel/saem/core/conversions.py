@@ -106,6 +106,13 @@ def _from_concrete(convert: Callable[[Any], Any], name: str,
     return method
 
 
+def _item(self: Tracer, *place: Any) -> Any:
+    value = known(self, "item")
+    if value is None:
+        raise refuse_concretization(self, "item")
+    return value.item(*place)
+
+
 def _always_refused(name: str, check: Callable[[Any], None] = lambda x: None
                     ) -> Callable[[Tracer], Any]:
     def method(self: Tracer, *_args: Any, **_options: Any) -> Any:
@@ -180,6 +187,8 @@ _OF_PLACES = ("devices", "addressable_data", "on_device_size_in_bytes", "unsafe_
               "is_deleted", "delete")
 _PLACES = ("addressable_shards", "committed", "global_shards", "is_fully_addressable",
            "is_fully_replicated", "traceback")
+# Parts of an array are arrays of their own: by one a derivative would be lost without a word.
+_PARTS = ("addressable_data", "addressable_shards", "global_shards")
 # What is there only for arrays; ``jax.block_until_ready`` passes over what does not have it.
 _OF_ARRAYS = ("block_until_ready", "copy_to_host_async")
 
@@ -192,7 +201,7 @@ def _getattr(self: Tracer, name: str) -> Any:
             method := getattr(type(self.aval), name, None), aval_method):
         return MethodType(method.fun, self)
     if name in _OF_PLACES or name in _PLACES:
-        value = concrete_or_none(self)
+        value = None if name in _PARTS else concrete_or_none(self)
         if value is not None and name != "delete":  # the array is the caller's
             return getattr(value, name)
         if name in _PLACES:
@@ -236,7 +245,7 @@ for _name, _method in {
     "__setitem__": _setitem,
     "__copy__": lambda self: self,  # it never changes, and is itself wherever it is known
     "__deepcopy__": lambda self, memo: self,
-    "item": _from_concrete(lambda value: value.item(), "item"),
+    "item": _item,
     "tolist": _always_refused("tolist"),
     "tobytes": _always_refused("tobytes"),
     "__dlpack__": _always_refused("dlpack"),

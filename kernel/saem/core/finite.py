@@ -68,8 +68,8 @@ def check(outs: Sequence[Any], closed: ClosedJaxpr, args: Sequence[Any], name: s
         where=where, advice=why)
 
 
-def check_made(x: Any) -> Any:
-    """Return ``x``, an array made of numbers of the user.
+def check_made(x: Any, name: str = "convert_element_type") -> Any:
+    """Return ``x``, an array made of numbers of the user by the operation ``name``.
 
     Raises: FloatingPointError if it holds a number that is looked for.
     """
@@ -77,7 +77,7 @@ def check_made(x: Any) -> Any:
     if kind:
         raise errors.explained(
             FloatingPointError, f"finite.{kind}",
-            f"invalid value ({kind}) encountered in convert_element_type",
+            f"invalid value ({kind}) encountered in {name}",
             advice="The array is made of such numbers.")
     return x
 

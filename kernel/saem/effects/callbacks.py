@@ -24,7 +24,7 @@ import numpy as np
 from saem import _jaxlib
 from saem.compile import dispatch
 from saem.compile.device_assignment import hold, placement
-from saem.core import dtypes, effects, errors, tree
+from saem.core import dtypes, effects, errors, finite, tree
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.effects import Effect
 from saem.core.primitive import Primitive, absent, primitive
@@ -138,6 +138,9 @@ def call_now(prim: Callback, *args: Any) -> list[Any]:
             raise cause from None
         raise _jaxlib.JaxRuntimeError(str(error)) from cause
     made = dispatch.put_results(outs, where, committed)
+    if finite.wanted():
+        for x in made:
+            finite.check_made(x, prim.name)
     return [as_value(x, a) for x, a in zip(made, prim.out_avals)]
 
 

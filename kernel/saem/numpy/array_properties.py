@@ -29,6 +29,8 @@ def shape(a: ArrayLike) -> tuple[int, ...]:
 
 def _shape(name: str, a: ArrayLike) -> tuple[int, ...]:
     """Return the shape of ``a``; warn, on behalf of ``name``, if ``a`` is no array."""
+    if isinstance(a, int):  # also one that no dtype holds
+        return ()
     if type(a) is np.ndarray or isinstance(a, np.generic):
         return a.shape  # of text and dates, too
     if is_array_like(a):

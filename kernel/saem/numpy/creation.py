@@ -221,8 +221,9 @@ def _from_object(x: Any, dtype: Any, copy: bool) -> Any:
     if isinstance(x, (list, tuple)) and len(x):
         return _from_sequence(x, dtype)
     value = _as_numpy(x, dtype)
-    return made(_numeric(value, dtype if dtype is not None or value.size else
-                         dtypes.canonicalize(FLOAT)))
+    if dtype is None and not value.size and not isinstance(x, memoryview):
+        dtype = dtypes.canonicalize(FLOAT)  # an empty list says no type
+    return made(_numeric(value, dtype))
 
 
 _TEXTS = "OSU"  # NumPy reads numbers in texts and objects, where a dtype is given

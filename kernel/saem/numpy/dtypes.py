@@ -226,6 +226,8 @@ def isscalar(element: Any) -> bool:
     """
     if type(element) is np.ndarray:
         return not element.shape
+    if isinstance(element, int):  # also one that no dtype holds
+        return True
     if type(element) in aval_functions or hasattr(type(element), "__jax_array__"):
         return not represented_aval(element).shape
     return bool(np.isscalar(element)) or getattr(element, "shape", None) == ()

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from saem.core import config
 from saem.core.avals import aval_functions, is_array_like
 from saem.core.hi_types import AbstractHigh, operator_of
 from saem.core.lazy import later
@@ -117,9 +118,25 @@ def _power_row() -> Operator:
     return Operator(power, tracer_power)
 
 
+def _reflected_power_row() -> Operator:
+    """Return the row for ``y ** x``, where an integer x that is known is a constant, too.
+
+    So the result has the type of y: ``10 ** x`` of an int8 array x is no int8.
+    """
+    general = reflected("__rpow__", arithmetic.power, "**")
+    accepts = _accepts("**", True)
+
+    def power(self, other):
+        if not config.staging.value and is_constant_integer(self) and accepts(self, other):
+            return constant_power(other, int(self))
+        return general.array(self, other)
+
+    return Operator(power, general.tracer)
+
+
 OPERATORS: dict[str, Operator] = {
     "__pow__": _power_row(),
-    "__rpow__": reflected("__rpow__", arithmetic.power, "**"),
+    "__rpow__": _reflected_power_row(),
 }
 
 _UNARY = {
