@@ -229,6 +229,11 @@ class Circular(Analytic):
 
     __slots__ = ()
 
+    def parts(self, by_sine: Callable, by_cosine: Callable, sinh: str, cosh: str,
+              negative: Callable) -> tuple[str, str]:
+        """Return the real and the imaginary part, of factors times the sine or cosine of x."""
+        raise NotImplementedError(f"{type(self).__name__} does not say its parts")
+
     def lower(self, ctx, z):
         whole = ctx.avals[z]
         if not dtypes.is_complex(whole.dtype) or self.wanted() is not None:
@@ -251,10 +256,7 @@ class Circular(Analytic):
         def by_cosine(n: str) -> str:
             return write("multiply", cos, n)
 
-        if self.name == "sin":
-            re, im = by_sine(cosh), by_cosine(sinh)
-        else:
-            re, im = by_cosine(cosh), by_sine(write("negate", sinh))
+        re, im = self.parts(by_sine, by_cosine, sinh, cosh, lambda n: write("negate", n))
         return ctx.emit(f"stablehlo.complex {re}, {im}", re, im, out=whole)
 
 
@@ -262,6 +264,9 @@ class Circular(Analytic):
 class Sin(Circular):
     accuracy: Any = None
     hlo, numpy = "sine", staticmethod(in_32_bits(np.sin))
+
+    def parts(self, by_sine, by_cosine, sinh, cosh, negative):
+        return by_sine(cosh), by_cosine(sinh)
 
     def tangent(self, t, x, out):
         return mul(t, cos(x, accuracy=self.accuracy))
@@ -271,6 +276,9 @@ class Sin(Circular):
 class Cos(Circular):
     accuracy: Any = None
     hlo, numpy = "cosine", staticmethod(in_32_bits(np.cos))
+
+    def parts(self, by_sine, by_cosine, sinh, cosh, negative):
+        return by_cosine(cosh), by_sine(negative(sinh))
 
     def tangent(self, t, x, out):
         return neg(mul(t, sin(x, accuracy=self.accuracy)))
