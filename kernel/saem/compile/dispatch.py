@@ -71,7 +71,7 @@ from saem.placement.shardings import (
     named_from_xla,
 )
 from saem.placement.spread import move, place_like
-from saem.placement.transfer_guards import explicit
+from saem.placement.transfer_guards import explicitly
 
 ArrayImpl = _jaxlib.ArrayImpl
 _COPY = _jaxlib.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
@@ -235,15 +235,7 @@ class Program:
         self.committed = committed = committed or bool(terms and any(terms.out_kinds))
         physical = [physical_aval(a) for a in lowered.out_avals]
         # Constants are a part of the program: a guard of transfers lets them pass.
-        with explicit("explicit_device_put"):
-            if isinstance(where, Spread):
-                self.device = None
-                self.settle_shardings(where, physical)
-            else:
-                self.device = where
-                self.ins = [single_device(where)] * sum(self.kept)
-                self.outs = [single_device(where)] * len(physical)
-                self.consts = [_put_held(own(c), where, committed) for c in lowered.consts]
+        explicitly("explicit_device_put", self.settle, where, physical)
         if terms is not None:
             self.device = None  # each argument is looked at
             self.ins = [in_memory(s, kind) for s, kind in zip(self.ins, terms.in_kinds)]
@@ -258,6 +250,17 @@ class Program:
         self.outs, self.avals = self.outs[lowered.ordered:], self.avals[lowered.ordered:]
         self.plain = not any(isinstance(a.dtype, dtypes.ExtendedDType) or a.dtype == dtypes.float0
                              for a in (*lowered.in_avals, *lowered.out_avals))
+
+    def settle(self, where: Any, outs: Sequence[ShapedArray]) -> None:
+        """Set ``device``, ``consts``, ``ins`` and ``outs``."""
+        if isinstance(where, Spread):
+            self.device = None
+            self.settle_shardings(where, outs)
+        else:
+            self.device = where
+            self.ins = [single_device(where)] * sum(self.kept)
+            self.outs = [single_device(where)] * len(outs)
+            self.consts = [_put_held(own(c), where, self.committed) for c in self.lowered.consts]
 
     def settle_shardings(self, where: Spread, outs: Sequence[ShapedArray]) -> None:
         """Set ``consts``, ``ins`` and ``outs`` of a program on several devices.

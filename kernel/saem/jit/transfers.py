@@ -33,7 +33,7 @@ from saem.placement.layouts import Format, Layout, check_layouts, format_of, spa
 from saem.placement.meshes import Mesh, mesh_context
 from saem.placement.shardings import NamedSharding, PartitionSpec, resolve
 from saem.placement.spread import check_rank
-from saem.placement.transfer_guards import explicit
+from saem.placement.transfer_guards import explicitly
 from saem.transform.staging import staged_in
 
 _NUMBERS = (np.generic, np.ndarray, bool, int, float, complex)
@@ -169,11 +169,15 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: bool = Fa
             if isinstance(d, NamedSharding):
                 check_rank(d, aval_of(leaf), "device_put args")
         return structure.unflatten(bind(DevicePut(tuple(places), srcs, how), *leaves))
-    with explicit("explicit_device_put"):
+
+    def put_all() -> Any:
         placed = structure.unflatten([put_one(leaf, d) for leaf, d in zip(leaves, places)])
-        if may_alias is False:
-            placed = structure.unflatten([copy(new) if _shares(leaf, new) else new
-                                          for leaf, new in zip(leaves, tree.leaves(placed))])
+        if may_alias is not False:
+            return placed
+        return structure.unflatten([copy(new) if _shares(leaf, new) else new
+                                    for leaf, new in zip(leaves, tree.leaves(placed))])
+
+    placed = explicitly("explicit_device_put", put_all)
     for leaf, d, new in zip(leaves, given, tree.leaves(placed)):
         # One that moves from one device to another is copied.
         if d and isinstance(leaf, _jaxlib.ArrayImpl) and not (
@@ -253,11 +257,13 @@ def device_get(x: Any) -> Any:
             hasattr(type(leaf), "__array__") and not is_array_like(leaf))
         return np.asarray(leaf) if held else leaf
 
-    with explicit("explicit_device_get"):
+    def get_all() -> Any:
         for leaf in tree.leaves(x):
             if isinstance(leaf, _jaxlib.ArrayImpl):
                 leaf.copy_to_host_async()
         return tree.map_(get, x)
+
+    return explicitly("explicit_device_get", get_all)
 
 
 def block_until_ready(x: Any) -> Any:

@@ -51,9 +51,9 @@ from saem.ops.convert import cast, convert
 from saem.ops.convert import copy as copy_array
 from saem.ops.linear import literal, varying_as
 from saem.ops.reshard import reshard_to
-from saem.placement import transfer_guards
 from saem.placement.meshes import mesh_context
 from saem.placement.shardings import check_requested, named_sharding
+from saem.placement.transfer_guards import explicitly
 from saem.typing import Array, ArrayLike, DTypeLike
 
 # Up to so many elements, an array of known numbers is cheaper to send than to compute.
@@ -739,8 +739,7 @@ def _count(length: int, inner: Any, dtype: Any, offset: Any, scale: Any) -> Any:
         if scale is not None or offset is not None:
             return put_made(made)
         # A plain count has no number of the caller's: a guard of transfers lets it pass.
-        with transfer_guards.explicit("explicit_device_put"):
-            return put_made(made)
+        return explicitly("explicit_device_put", put_made, made)
     if not config.staging.value:
         return _count_on_device(offset, scale, length=length, inner=inner, dtype=dtype)
     return _counted(offset, scale, length, inner, dtype)

@@ -13,7 +13,7 @@ Source: the documentation of jax.transfer_guard, jax.array_garbage_collection_gu
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from saem import _jaxlib
@@ -84,18 +84,15 @@ def transfer_guard(new_val: str) -> Iterator[None]:
         yield
 
 
-class explicit:
-    """``with explicit("explicit_device_put"):`` transfers inside are explicit ones."""
+def explicitly(name: str, function: Callable, *args: Any) -> Any:
+    """Return ``function(*args)``; transfers in it are explicit ones, as ``name`` says.
 
-    __slots__ = ("name", "state", "before")
-
-    def __init__(self, name: str):
-        self.name = name
-
-    def __enter__(self) -> None:
-        self.state = _guards.thread_local_state()
-        self.before = getattr(self.state, self.name)
-        setattr(self.state, self.name, True)
-
-    def __exit__(self, *exc: object) -> None:
-        setattr(self.state, self.name, self.before)
+    It is no context manager: where an interrupt comes as one is left, it would stay entered.
+    """
+    state = _guards.thread_local_state()
+    before = getattr(state, name)
+    setattr(state, name, True)
+    try:
+        return function(*args)
+    finally:
+        setattr(state, name, before)
