@@ -94,23 +94,16 @@ def _bool(self: Tracer) -> bool:
     return bool(value)
 
 
-def _from_concrete(convert: Callable[[Any], Any], name: str,
+def _from_concrete(convert: Callable, name: str,
                    check: Callable[[Any], None] = lambda x: None) -> Callable[[Tracer], Any]:
-    def method(self: Tracer) -> Any:
+    def method(self: Tracer, *given: Any) -> Any:
         value = known(self, name)
         if value is None:
             check(self)
             raise refuse_concretization(self, name)
-        return convert(value)
+        return convert(value, *given)
 
     return method
-
-
-def _item(self: Tracer, *place: Any) -> Any:
-    value = known(self, "item")
-    if value is None:
-        raise refuse_concretization(self, "item")
-    return value.item(*place)
 
 
 def _always_refused(name: str, check: Callable[[Any], None] = lambda x: None
@@ -182,31 +175,23 @@ def immutable() -> TypeError:
         "jit no copy is made when the old one is not used again.")
 
 
-# What arrays know of their place, and traced values do not: methods and properties.
-_OF_PLACES = ("devices", "addressable_data", "on_device_size_in_bytes", "unsafe_buffer_pointer",
-              "is_deleted", "delete")
-_PLACES = ("addressable_shards", "committed", "global_shards", "is_fully_addressable",
-           "is_fully_replicated", "traceback")
-# Parts of an array are arrays of their own: by one a derivative would be lost without a word.
-_PARTS = ("addressable_data", "addressable_shards", "global_shards")
+# What arrays know of their place, and traced values do not: a part of an array, for example, is an
+# array of its own, by which a derivative would be lost without a word.
+_ASKED_OF_PLACES = ("devices", "addressable_data", "on_device_size_in_bytes",
+                    "unsafe_buffer_pointer", "is_deleted", "delete")
+_KNOWN_OF_PLACES = ("addressable_shards", "committed", "global_shards", "is_fully_addressable",
+                    "is_fully_replicated", "traceback")
 # What is there only for arrays; ``jax.block_until_ready`` passes over what does not have it.
 _OF_ARRAYS = ("block_until_ready", "copy_to_host_async")
 
 
 def _getattr(self: Tracer, name: str) -> Any:
-    """Say why a traced value lacks what an array has; known values have it."""
+    """Say why a traced value lacks what an array has."""
     if is_high(self.aval):
         return attribute_of(self, name)
     if is_ref(self.aval) and isinstance(
             method := getattr(type(self.aval), name, None), aval_method):
         return MethodType(method.fun, self)
-    if name in _OF_PLACES or name in _PLACES:
-        value = None if name in _PARTS else concrete_or_none(self)
-        if value is not None and name != "delete":  # the array is the caller's
-            return getattr(value, name)
-        if name in _PLACES:
-            raise refuse_concretization(self, name)
-        return lambda *_args: _refused(self, name)
     if name in _OF_ARRAYS:
         raise AttributeError(f"The '{name}' method is not available on traced array with shape "
                              f"{errors.tracer_type(self)}.")
@@ -216,10 +201,6 @@ def _getattr(self: Tracer, name: str) -> Any:
             f"{errors.tracer_type(self)}. To query sharding information on tracers, use "
             "jax.typeof(x).")
     raise AttributeError(f"{type(self).__name__} has no attribute {name}")
-
-
-def _refused(tracer: Tracer, name: str) -> Any:
-    raise refuse_concretization(tracer, name)
 
 
 def _pickled(self: Tracer, protocol: Any) -> Any:
@@ -245,9 +226,11 @@ for _name, _method in {
     "__setitem__": _setitem,
     "__copy__": lambda self: self,  # it never changes, and is itself wherever it is known
     "__deepcopy__": lambda self, memo: self,
-    "item": _item,
+    "item": _from_concrete(lambda value, *place: value.item(*place), "item"),
     "tolist": _always_refused("tolist"),
     "tobytes": _always_refused("tobytes"),
     "__dlpack__": _always_refused("dlpack"),
+    **{name: _always_refused(name) for name in _ASKED_OF_PLACES},
+    **{name: property(_always_refused(name)) for name in _KNOWN_OF_PLACES},
 }.items():
     setattr(Tracer, _name, _method)

@@ -163,28 +163,39 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: bool = Fa
         isinstance(leaf, (np.ndarray, np.generic)) for leaf in leaves)
     if not constants and (staged or any(isinstance(leaf, Tracer) for leaf in leaves)):
         how = tuple(DONATE if d else COPY if may_alias is False else REUSE for d in given)
-        srcs = tuple([leaf.sharding if s is None and isinstance(leaf, _jaxlib.ArrayImpl) else s
-                      for s, leaf in zip(prefix("device_put src", src, x), leaves)])
-        for leaf, d in zip(leaves, places):
-            if isinstance(d, NamedSharding):
-                check_rank(d, aval_of(leaf), "device_put args")
-        return structure.unflatten(bind(DevicePut(tuple(places), srcs, how), *leaves))
+        return structure.unflatten(
+            _put_in_program(leaves, places, prefix("device_put src", src, x), how))
+    placed = explicitly("explicit_device_put",
+                        lambda: _put_now(leaves, places, copied=may_alias is False))
+    for leaf, d, new in zip(leaves, given, placed):
+        if d and isinstance(leaf, _jaxlib.ArrayImpl):
+            _give_away(leaf, new)
+    return structure.unflatten(placed)
 
-    def put_all() -> Any:
-        placed = structure.unflatten([put_one(leaf, d) for leaf, d in zip(leaves, places)])
-        if may_alias is not False:
-            return placed
-        return structure.unflatten([copy(new) if _shares(leaf, new) else new
-                                    for leaf, new in zip(leaves, tree.leaves(placed))])
 
-    placed = explicitly("explicit_device_put", put_all)
-    for leaf, d, new in zip(leaves, given, tree.leaves(placed)):
-        # One that moves from one device to another is copied.
-        if d and isinstance(leaf, _jaxlib.ArrayImpl) and not (
-                hasattr(leaf.sharding, "_device") and hasattr(new.sharding, "_device")) and (
-                not _shares(leaf, new)):
-            leaf.delete()
-    return placed
+def _put_in_program(leaves: list[Any], places: list[Any], srcs: list[Any],
+                    how: tuple[Any, ...]) -> list[Any]:
+    """Return what the equation of a traced program puts on ``places``."""
+    for leaf, place in zip(leaves, places):
+        if isinstance(place, NamedSharding):
+            check_rank(place, aval_of(leaf), "device_put args")
+    came_from = tuple([leaf.sharding if src is None and isinstance(leaf, _jaxlib.ArrayImpl) else src
+                       for src, leaf in zip(srcs, leaves)])
+    return bind(DevicePut(tuple(places), came_from, how), *leaves)
+
+
+def _put_now(leaves: list[Any], places: list[Any], copied: bool) -> list[Any]:
+    """Return arrays on ``places``; with ``copied`` none has a buffer of an array that was given."""
+    placed = [put_one(leaf, place) for leaf, place in zip(leaves, places)]
+    return [copy(new) if copied and _shares(leaf, new) else new
+            for leaf, new in zip(leaves, placed)]
+
+
+def _give_away(old: Any, new: Any) -> None:
+    """Delete ``old``, which was put as ``new``, unless it was copied from device to device."""
+    moved = hasattr(old.sharding, "_device") and hasattr(new.sharding, "_device")
+    if not moved and not _shares(old, new):
+        old.delete()
 
 
 def _shares(old: Any, new: Any) -> bool:
