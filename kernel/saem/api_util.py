@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from saem.core import source, tree
-from saem.core.arguments import Parameters
+from saem.core.arguments import Parameters, as_numbers
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.provenance import DebugInfo
 from saem.extend.linear_util import Store, WrappedFun, transformation2, transformation_with_aux2
@@ -112,8 +112,7 @@ def argnums_partial(f: WrappedFun, dyn_argnums: int | Sequence[int], args: Seque
 
     Raises: ValueError for another argument without a hash, if one is required.
     """
-    numbers = (dyn_argnums,) if isinstance(dyn_argnums, int) else tuple(dyn_argnums)
-    numbers = tuple(n + len(args) if n < 0 else n for n in numbers)
+    numbers = tuple(n + len(args) if n < 0 else n for n in as_numbers(dyn_argnums))
     fixed = tuple(_Fixed(x) for n, x in enumerate(args) if n not in numbers)
     if require_static_args_hashable:
         for box in fixed:

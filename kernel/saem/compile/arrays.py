@@ -35,6 +35,7 @@ from saem.placement.devices import backend, placement_name, single_device
 from saem.placement.layouts import format_of, is_usual
 from saem.placement.shardings import holds_addends
 from saem.placement.spread import host_value, on_host, part_of, shards
+from saem.placement.transfer_guards import explicitly
 
 dlpack: Any = later("saem.compile.dlpack")  # arrays of other libraries on a GPU
 
@@ -148,7 +149,8 @@ def item(x: Any, *where: Any) -> Any:
 
 def rebuild(value: np.ndarray, weak_type: bool) -> Any:
     """Return the array that was pickled as ``value``."""
-    return put_host(value, aval_of(value).update(weak_type=True)) if weak_type else put(value)
+    given = (put_host, value, aval_of(value).update(weak_type=True)) if weak_type else (put, value)
+    return explicitly("explicit_device_put", *given)
 
 
 def rows_from_host(x: Any) -> Any:

@@ -71,7 +71,7 @@ from saem.placement.shardings import (
     named_from_xla,
 )
 from saem.placement.spread import move, place_like
-from saem.placement.transfer_guards import explicitly
+from saem.placement.transfer_guards import unwatched
 
 ArrayImpl = _jaxlib.ArrayImpl
 _COPY = _jaxlib.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
@@ -150,9 +150,8 @@ def own(x: Any) -> Any:
     copy = known() if known is not None else None
     if copy is None:
         here = x._sharding
-        with config.transfer_guard_device_to_device("allow"):  # nothing leaves its device
-            copy, = _jaxlib.batched_copy_array_to_devices_with_sharding(
-                [x], [here._internal_device_list], [here], [_ALWAYS])
+        copy, = unwatched(_jaxlib.batched_copy_array_to_devices_with_sharding,
+                          [x], [here._internal_device_list], [here], [_ALWAYS])
         if known is None:  # else there is one to take it away
             weakref.finalize(x, _copies.pop, id(x), None).atexit = False
         _copies[id(x)] = weakref.ref(copy)
@@ -202,7 +201,10 @@ def _move(x: Any, aval: ShapedArray, device: Any, committed: bool) -> Any:
                              caller=source.here()))
     if here is None:
         return move(x, on(device, x), committed)
-    return _jaxlib.batched_device_put(plain(aval), on(device, x), [x], [device], committed)
+    again = (plain(aval), on(device, x), [x], [device], committed)
+    if here is device:
+        return unwatched(_jaxlib.batched_device_put, *again)
+    return _jaxlib.batched_device_put(*again)
 
 
 class FastPath(NamedTuple):
@@ -235,7 +237,7 @@ class Program:
         self.committed = committed = committed or bool(terms and any(terms.out_kinds))
         physical = [physical_aval(a) for a in lowered.out_avals]
         # Constants are a part of the program: a guard of transfers lets them pass.
-        explicitly("explicit_device_put", self.settle, where, physical)
+        unwatched(self.settle, where, physical)
         if terms is not None:
             self.device = None  # each argument is looked at
             self.ins = [in_memory(s, kind) for s, kind in zip(self.ins, terms.in_kinds)]

@@ -40,10 +40,17 @@ def as_numbers(value: Any) -> tuple[int, ...]:
     """
     if value is None:
         return ()
+    return (operator.index(value),) if is_integer(value) else tuple(map(operator.index, value))
+
+
+def is_integer(value: Any) -> bool:
+    """Return whether ``value`` is one integer: Python's, NumPy's, or an object that stands for one.
+    """
     try:
-        return (operator.index(value),)
+        operator.index(value)
     except TypeError:
-        return tuple(map(operator.index, value))
+        return False
+    return True
 
 
 def name_of(fun: Any) -> str:

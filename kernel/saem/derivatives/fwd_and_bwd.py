@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from saem.core.arguments import positions
+from saem.core.arguments import as_numbers, is_integer, positions
 from saem.core.frames import boundary
 from saem.jit.decorator import jit
 from saem.transform.derivatives import vjp
@@ -27,8 +27,8 @@ def fwd_and_bwd(fun: Callable, argnums: int | Sequence[int], has_aux: bool = Fal
     """
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {fun}")
-    single = isinstance(argnums, int)
-    numbers: Sequence[int] = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    single = is_integer(argnums)
+    numbers = as_numbers(argnums)
 
     def fwd(*args: Any, **kwargs: Any) -> tuple:
         places = positions(numbers, len(args))

@@ -33,7 +33,7 @@ from saem.placement.layouts import Format, Layout, check_layouts, format_of, spa
 from saem.placement.meshes import Mesh, mesh_context
 from saem.placement.shardings import NamedSharding, PartitionSpec, resolve
 from saem.placement.spread import check_rank
-from saem.placement.transfer_guards import explicitly
+from saem.placement.transfer_guards import explicitly, unwatched
 from saem.transform.staging import staged_in
 
 _NUMBERS = (np.generic, np.ndarray, bool, int, float, complex)
@@ -161,12 +161,13 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: bool = Fa
     staged = staged_in() is not None
     constants = staged and not (may_alias is False or any(given) or any(places)) and all(
         isinstance(leaf, (np.ndarray, np.generic)) for leaf in leaves)
-    if not constants and (staged or any(isinstance(leaf, Tracer) for leaf in leaves)):
+    if constants:
+        return structure.unflatten(unwatched(_put_now, leaves, places))
+    if staged or any(isinstance(leaf, Tracer) for leaf in leaves):
         how = tuple(DONATE if d else COPY if may_alias is False else REUSE for d in given)
         return structure.unflatten(
             _put_in_program(leaves, places, prefix("device_put src", src, x), how))
-    placed = explicitly("explicit_device_put",
-                        lambda: _put_now(leaves, places, copied=may_alias is False))
+    placed = explicitly("explicit_device_put", _put_now, leaves, places, may_alias is False)
     for leaf, d, new in zip(leaves, given, placed):
         if d and isinstance(leaf, _jaxlib.ArrayImpl):
             _give_away(leaf, new)
@@ -184,7 +185,7 @@ def _put_in_program(leaves: list[Any], places: list[Any], srcs: list[Any],
     return bind(DevicePut(tuple(places), came_from, how), *leaves)
 
 
-def _put_now(leaves: list[Any], places: list[Any], copied: bool) -> list[Any]:
+def _put_now(leaves: list[Any], places: list[Any], copied: bool = False) -> list[Any]:
     """Return arrays on ``places``; with ``copied`` none has a buffer of an array that was given."""
     placed = [put_one(leaf, place) for leaf, place in zip(leaves, places)]
     return [copy(new) if copied and _shares(leaf, new) else new

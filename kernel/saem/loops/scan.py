@@ -24,6 +24,7 @@ from saem.compile.regions import COUNTER, FLAG, read_row, write_row, write_while
 from saem.compile.text import physical_aval
 from saem.core import config, errors, tree
 from saem.core import jaxpr as jaxpr_module
+from saem.core.arguments import is_integer
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.dimensions import Dim
 from saem.core.frames import boundary
@@ -473,7 +474,7 @@ def _as_length(name: str, length: Any) -> int:
             f"The `length` argument to `{name}` expects a concrete `int` value.",
             advice="Make it a static argument of the jitted function, or use while_loop."
         ) from error
-    if number < 0 or number != length:
+    if number < 0 or not (is_integer(length) or number == length):
         raise errors.explained(
             errors.ArgumentError, f"{name}.C8",
             f"The `length` argument to {name} must be a non-negative integer, got {length}.",

@@ -21,6 +21,7 @@ from saem import _jaxlib
 from saem.compile.arrays import of_dlpack, only_device
 from saem.compile.dispatch import put_made, put_value
 from saem.core import config, dtypes, errors, finite, promotion, tree
+from saem.core.arguments import is_integer
 from saem.core.avals import (
     Seen,
     ShapeDtypeStruct,
@@ -53,7 +54,7 @@ from saem.ops.linear import literal, varying_as
 from saem.ops.reshard import reshard_to
 from saem.placement.meshes import mesh_context
 from saem.placement.shardings import check_requested, named_sharding
-from saem.placement.transfer_guards import explicitly
+from saem.placement.transfer_guards import unwatched
 from saem.typing import Array, ArrayLike, DTypeLike
 
 # Up to so many elements, an array of known numbers is cheaper to send than to compute.
@@ -112,11 +113,9 @@ def canonical_shape(shape: Any) -> tuple[int, ...]:
     Raises: TypeError for sizes that are not known integers; ShapeError for negative ones.
     """
     try:
-        if isinstance(shape, int):
-            sizes: tuple[int, ...] = (operator.index(shape),)
-        elif isinstance(shape, Dim):
-            sizes = (shape,)
-        elif getattr(shape, "shape", None) == ():
+        if isinstance(shape, Dim):
+            sizes: tuple[int, ...] = (shape,)
+        elif type(shape) is not tuple and is_integer(shape):
             sizes = (operator.index(shape),)
         else:
             sizes = tuple([as_size(n) for n in shape])
@@ -739,7 +738,7 @@ def _count(length: int, inner: Any, dtype: Any, offset: Any, scale: Any) -> Any:
         if scale is not None or offset is not None:
             return put_made(made)
         # A plain count has no number of the caller's: a guard of transfers lets it pass.
-        return explicitly("explicit_device_put", put_made, made)
+        return unwatched(put_made, made)
     if not config.staging.value:
         return _count_on_device(offset, scale, length=length, inner=inner, dtype=dtype)
     return _counted(offset, scale, length, inner, dtype)

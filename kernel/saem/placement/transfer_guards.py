@@ -85,14 +85,34 @@ def transfer_guard(new_val: str) -> Iterator[None]:
 
 
 def explicitly(name: str, function: Callable, *args: Any) -> Any:
-    """Return ``function(*args)``; transfers in it are explicit ones, as ``name`` says.
+    """Return ``function(*args)``; transfers in it are explicit ones, as ``name`` says."""
+    return _under({name: True}, function, *args)
+
+
+def unwatched(function: Callable, *args: Any) -> Any:
+    """Return ``function(*args)``, of whose transfers no guard hears: the engine's own.
+
+    Such are the constants of a program, which are a part of it, and a buffer of an array that gets
+    another array around it where it lies.
+    """
+    return _under(_UNWATCHED, function, *args)
+
+
+_ALLOW = _guards.TransferGuardLevel.ALLOW
+_UNWATCHED = {"host_to_device": _ALLOW, "device_to_device": _ALLOW}
+
+
+def _under(settings: dict[str, Any], function: Callable, *args: Any) -> Any:
+    """Return ``function(*args)``; jaxlib's state for this thread is ``settings`` as long.
 
     It is no context manager: where an interrupt comes as one is left, it would stay entered.
     """
     state = _guards.thread_local_state()
-    before = getattr(state, name)
-    setattr(state, name, True)
+    before = {name: getattr(state, name) for name in settings}
     try:
+        for name, value in settings.items():
+            setattr(state, name, value)
         return function(*args)
     finally:
-        setattr(state, name, before)
+        for name, value in before.items():
+            setattr(state, name, value)

@@ -10,14 +10,18 @@ Source: the documentation of jax.grad, jax.vjp, jax.jvp and jax.linearize.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from saem.core import dtypes, errors, tree
-from saem.core.arguments import check_callable, distinct_positions, documented, wraps
+from saem.core.arguments import (
+    as_numbers,
+    check_callable,
+    distinct_positions,
+    documented,
+    is_integer,
+    wraps,
+)
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.frames import boundary
 from saem.core.hi_types import is_high
@@ -203,8 +207,8 @@ def _value_and_grad(fun: Callable, argnums: int | Sequence[int], has_aux: bool,
     if reduce_axes:
         raise NotImplementedError(
             "reduce_axes argument to grad is deprecated. Sum over the axis yourself with lax.psum.")
-    single = isinstance(argnums, (int, np.integer))
-    numbers = tuple(map(operator.index, (argnums,) if single else argnums))
+    single = is_integer(argnums)
+    numbers = as_numbers(argnums)
     if not numbers:
         raise ValueError("grad needs an argument to differentiate in, but argnums is empty.")
 

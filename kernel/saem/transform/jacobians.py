@@ -16,7 +16,14 @@ from typing import Any
 import numpy as np
 
 from saem.core import dtypes, errors, tree
-from saem.core.arguments import check_callable, distinct_positions, documented, wraps
+from saem.core.arguments import (
+    as_numbers,
+    check_callable,
+    distinct_positions,
+    documented,
+    is_integer,
+    wraps,
+)
 from saem.core.avals import ShapedArray, aval_of, kept
 from saem.core.dimensions import is_static
 from saem.core.frames import boundary
@@ -95,9 +102,7 @@ def _numbers(primal: Any, derivative: Any) -> Any:
 
 def _chosen(fun: Callable, argnums: int | Sequence[int], args: tuple, kwargs: dict,
             ) -> tuple[Callable, tuple]:
-    single = isinstance(argnums, (int, np.integer))
-    wanted: Any = (argnums,) if single else argnums
-    numbers = distinct_positions(wanted, len(args))
+    numbers = distinct_positions(as_numbers(argnums), len(args))
 
     def partial(*values: Any) -> Any:
         full = list(args)
@@ -136,7 +141,7 @@ def jacfwd(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = Fals
 
         axes = (-1, None) if has_aux else (-1,)
         columns, *aux = vmap(push, out_axes=axes)(*_basis(avals))
-        single = isinstance(argnums, (int, np.integer))
+        single = is_integer(argnums)
 
         def unroll(column: Any) -> Any:
             parts = _split(column, avals, axis=len(aval_of(column).shape) - 1)
@@ -175,7 +180,7 @@ def jacrev(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = Fals
             [reshard_like(ct, a.to_ct_aval()) for ct, a in zip(cts, avals)]))))(*_basis(avals))
         row_leaves, in_tree = tree.flatten(rows)
         by_input = [_split(row, avals, axis=0) for row in row_leaves]
-        single = isinstance(argnums, (int, np.integer))
+        single = is_integer(argnums)
         parts = []
         for number in range(len(avals)):
             jacobian = in_tree.unflatten([split[number] for split in by_input])

@@ -35,6 +35,7 @@ from saem.core.trace import Boundary, Mark, Trace, Tracer, eval_trace, marks_of,
 from saem.core.varying import vma_of, wanted
 from saem.ops.keys import key_watch
 from saem.ops.reshard import Reshard, is_open_number, reduced_like
+from saem.placement.transfer_guards import unwatched
 
 collectives: Any = later("saem.ops.collectives")
 
@@ -207,7 +208,7 @@ class StagingTrace(Recorder):
 
     def constant(self, x: Any, put: Callable[[Any], Any]) -> StagingTracer:
         """Return a tracer of ``x``: a number is a literal where it is used, an array a constant."""
-        return self.written(put(x) if np.shape(x) else x)
+        return self.written(unwatched(put, x) if np.shape(x) else x)
 
     def process(self, prim: Primitive, args: tuple) -> Any:
         if not self.live:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from saem.core import tree
-from saem.core.arguments import check_callable
+from saem.core.arguments import as_numbers, check_callable, is_integer
 from saem.experimental.sparse.base import JAXSparse
 from saem.transform import derivatives, jacobians
 
@@ -25,8 +25,8 @@ def _on_data(transform: Callable, fun: Callable, argnums: int | Sequence[int], h
              value: bool, options: dict[str, Any]) -> Callable:
     """Return ``transform`` of ``fun`` as a function of the data of its sparse arguments."""
     check_callable(fun)
-    single = isinstance(argnums, int)
-    numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    single = is_integer(argnums)
+    numbers = as_numbers(argnums)
 
     @functools.wraps(fun)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
