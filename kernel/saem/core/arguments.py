@@ -347,6 +347,9 @@ def check_callable(fun: Any) -> None:
     """
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {fun} of type {type(fun)}")
+    if isinstance(fun, staticmethod):
+        raise TypeError(f"staticmethod arguments are not supported, got {fun}. Write @staticmethod "
+                        "as the first decorator, above this one.")
     code = getattr(fun, "__code__", None)  # of a plain function or method it says so at once
     if inspect.isgeneratorfunction(fun) if code is None else code.co_flags & inspect.CO_GENERATOR:
         raise TypeError(f"Expected a function, got a generator function: {fun}. Collect what it "

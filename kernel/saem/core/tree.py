@@ -100,9 +100,9 @@ def map_(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -
     """
     flat, treedef = _registry_flatten(tree, is_leaf)
     if not rest:
-        return treedef.unflatten(map(f, flat))
+        return treedef.unflatten(f(x) for x in flat)  # map would end where f raises StopIteration
     others = [_flatten_up_to("tree_map tree", treedef, other) for other in rest]
-    return treedef.unflatten(map(f, flat, *others))
+    return treedef.unflatten(f(*xs) for xs in zip(flat, *others))
 
 
 def flatten_with_path(
@@ -147,8 +147,7 @@ def map_with_path(
     """
     flat, treedef = flatten_with_path(tree, is_leaf, is_leaf_takes_path)
     others = [_flatten_up_to("tree_map_with_path tree", treedef, other) for other in rest]
-    paths = [path for path, _ in flat]
-    return treedef.unflatten(map(f, paths, [leaf for _, leaf in flat], *others))
+    return treedef.unflatten(f(path, leaf, *xs) for (path, leaf), *xs in zip(flat, *others))
 
 
 def all_(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
