@@ -34,7 +34,7 @@ from saem.core.memory_spaces import HOST, space_of
 from saem.placement.devices import backend, placement_name, single_device
 from saem.placement.layouts import format_of, is_usual
 from saem.placement.shardings import holds_addends
-from saem.placement.spread import host_value, on_host, part_of, shards
+from saem.placement.spread import host_value, on_host, parts_of, shards
 from saem.placement.transfer_guards import explicitly
 
 dlpack: Any = later("saem.compile.dlpack")  # arrays of other libraries on a GPU
@@ -284,7 +284,8 @@ def copy_to_host_async(x: Any) -> None:
 def addressable_data(x: Any, index: int) -> Any:
     """Return what the device ``index`` of this process holds of ``x``, as an array of its own."""
     check_not_deleted(x)
-    return part_of(x, index)
+    part, = parts_of(x, [index]).values()
+    return part
 
 
 def _of_undeleted(method: Callable) -> Callable:

@@ -11,7 +11,7 @@ Source: the documentation of jax.make_array_from_callback and related functions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -162,38 +162,34 @@ def shards(x: Any, everywhere: bool = False) -> list[Any]:
     """Return the parts of ``x`` on devices of this process, or all of them (without data)."""
     shape = x.aval.shape
     sharding = x._sharding
+    mine = parts_of(x)
     if holds_addends(sharding):
-        here = iter(range(len(x._arrays)))
-        mine = {d: part_of(x, next(here)) for d in sharding._device_assignment
-                if d in sharding.addressable_devices}
         return [Addend(d, mine.get(d)) for d in sharding._device_assignment
                 if everywhere or d in mine]
-    mine = iter(x._arrays)
-    local = sharding.addressable_devices
     copies: dict[tuple, int] = {}
     found = []
     for device, index in sharding.devices_indices_map(shape).items():
         key = _key(index, shape)
         replica = copies[key] = copies.get(key, -1) + 1
-        data = whole_on(device, next(mine), x) if device in local else None
-        if data is not None or everywhere:
-            found.append(Shard(device, index, replica, data))
+        if everywhere or device in mine:
+            found.append(Shard(device, index, replica, mine.get(device)))
     return found
 
 
-def part_of(x: Any, index: int) -> Any:
-    """Return what the device ``index`` of this process holds of ``x``, as an array of its own."""
+def parts_of(x: Any, numbers: Iterable[int] | None = None) -> dict[Any, Any]:
+    """Return what devices of this process hold of ``x``, as arrays of their own.
+
+    ``numbers`` are those of the devices wanted, among the devices of this process.
+    """
     sharding = x._sharding
-    devices = [d for d in sharding._device_assignment if d in sharding.addressable_devices]
-    return whole_on(devices[index], x._arrays[index], x)
-
-
-def whole_on(device: Any, part: Any, x: Any) -> Any:
-    """Return a buffer of the spread array ``x`` as an array of its own."""
-    aval, shape = plain(x.aval), x._sharding.shard_shape(x.aval.shape)
+    aval = plain(x.aval)
     kind = "pinned_host" if space_of(aval) is HOST else None
-    return ArrayImpl(aval.update(shape=shape), in_memory(single_device(device), kind), [part], True,
-                     _skip_checks=True)
+    aval = aval.update(shape=sharding.shard_shape(aval.shape))
+    mine = sharding.addressable_devices
+    devices = [d for d in sharding._device_assignment if d in mine]
+    return {devices[n]: ArrayImpl(aval, in_memory(single_device(devices[n]), kind), [x._arrays[n]],
+                                  True, _skip_checks=True)
+            for n in (range(len(devices)) if numbers is None else numbers)}
 
 
 def make_array_from_callback(shape: Sequence[int], sharding: Any, data_callback: Callable,
