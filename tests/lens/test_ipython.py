@@ -245,3 +245,10 @@ def test_a_cell_that_ends_in_newlines_and_loads_the_lens_has_its_name(shell, mon
     run(shell, "kept(np.ones(3))")
     (row,) = recorder.snapshot().functions
     assert row.summary.place.cell == shell.execution_count - 2
+
+
+@pytest.mark.parametrize("line", ["%time f(1.0)", "!ls /nowhere", "x = 1", ""])
+def test_a_cell_whose_last_line_is_no_call_is_not_shown(shell, line):
+    shell.run_line_magic("load_ext", "saem.lens")
+    found = shell.run_cell(f"%%lens jaxpr\nf = lambda x: x\n{line}")
+    assert "needs to be a call, such as f(x)" in str(found.error_in_exec)

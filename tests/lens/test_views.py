@@ -356,3 +356,43 @@ def test_a_jitted_function_with_static_arguments_can_be_seen():
     assert len(lens.jaxpr(power)(2.0, times=3).model.body.equations) == 3
     assert lens.compiled(power)(2.0, 3).model.devices == 1
     assert power._cache_size() == 0
+
+
+@pytest.mark.parametrize("name", ["jaxpr", "tracers", "steps", "autodiff", "compiled", "bench"])
+def test_a_view_says_how_it_is_asked(name):
+    view = getattr(lens, name)
+    for wrong in (jnp.sin(2.0), 3, "f", None):
+        said = rf"lens\.{name} needs a function, but got .*\(f\)\(x\)"
+        with pytest.raises(TypeError, match=said):
+            view(wrong)
+    with pytest.raises(TypeError, match=rf"lens\.{name} takes a function alone, but got more: "):
+        view(f, W, X)
+    waiting = view(f)
+    assert repr(waiting) == ("A view that waits for the arguments of the function: "
+                             f"lens.{name}(f)(x)")
+    assert waiting(W, X).model is not None
+    assert view.__doc__
+
+
+class Scaled:
+    def __call__(self, x):
+        return x * 2.0
+
+    def method(self, x):
+        return x * 3.0
+
+
+@pytest.mark.parametrize(("asked", "name"), [
+    (Scaled(), "__call__"), (Scaled().method, "method"), (functools.partial(f, W), "f"),
+    (functools.partial(Scaled().method), "method"), (jax.vmap(Scaled()), "__call__"),
+    (functools.partial(jax.jit(f), W), "f"),
+])
+def test_an_xray_sees_what_python_calls(asked, name):
+    seen = lens.tracers(asked)(X).model
+    assert [x.name for x in seen.functions] == [name]
+    assert seen.error is None
+
+
+def test_gates_of_a_folder_that_is_not_there(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"There is no folder .*none"):
+        gates(tmp_path / "none")

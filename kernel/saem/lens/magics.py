@@ -84,7 +84,7 @@ def last_call(shell: InteractiveShell, view: Callable[[Callable], Callable], cel
     tree = ast.parse(transformed)
     last = tree.body[-1] if tree.body else None
     if not isinstance(last, ast.Expr) or not isinstance(last.value, ast.Call):
-        raise UsageError(words.plain(words.WORDS["magic.call"]))
+        raise UsageError(words.say_plainly("magic.call"))
     name = shell.compile.cache(transformed, shell.execution_count, raw_code=cell)
     cells.name_running(shell, name)
     before = ast.Module(tree.body[:-1], type_ignores=[])
@@ -98,6 +98,8 @@ def last_call(shell: InteractiveShell, view: Callable[[Callable], Callable], cel
     ast.copy_location(parts.body, call)
     code = compile(ast.fix_missing_locations(parts), name, "eval")
     fun, args, named = eval(code, shell.user_global_ns, shell.user_ns)
+    if getattr(fun, "__self__", None) is shell:  # a line such as %time or !ls
+        raise UsageError(words.say_plainly("magic.call"))
     return view(fun)(*args, **named)
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from IPython.core.getipython import get_ipython
 
 from saem.lens import magics, views
+from saem.observe import words
 from saem.observe.schema import VERSION, GateRow, GatesModel
 
 
@@ -25,10 +26,15 @@ def devices() -> views.View:
 
 
 def gates(folder: str | pathlib.Path) -> views.View:
-    """Show which gates were answered, and how, in all notebooks below ``folder``."""
+    """Show which gates were answered, and how, in all notebooks below ``folder``.
+
+    Raises: FileNotFoundError if there is no such folder.
+    """
     rows: list[GateRow] = []
     unreadable: list[str] = []
     root = pathlib.Path(folder)
+    if not root.is_dir():
+        raise FileNotFoundError(words.say_plainly("gates.folder", folder=root))
     for file in sorted(root.rglob("*.ipynb")):
         if ".ipynb_checkpoints" in file.parts:
             continue

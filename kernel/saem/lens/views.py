@@ -19,9 +19,11 @@ Invariant: looking at a function leaves no mark in the recorded history (tests/l
 from __future__ import annotations
 
 import functools
+import inspect
 import pathlib
+import reprlib
 from collections.abc import Callable
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import Any
 
 import graphviz
@@ -84,6 +86,38 @@ def _title(fun: Callable, before: str = "") -> str:
     return f"{before}({name})" if before else name
 
 
+class Waiting:
+    """A view of a function that is shown when it is called with arguments of the function."""
+
+    def __init__(self, view: str, name: str, show: Callable[..., Any]) -> None:
+        self._view, self._name, self._show = view, name, show
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        return self._show(*args, **named)
+
+    def __repr__(self) -> str:
+        return words.say_plainly("view.waiting", view=self._view, name=self._name)
+
+
+def of_function(view: Callable[..., Callable]) -> Callable[..., Any]:
+    """Return ``view``, whose first argument is a function, with an error that says how to ask.
+
+    Further arguments by position are texts.
+    """
+    @functools.wraps(view)
+    def asked(fun: Any, *given: Any, **options: Any) -> Waiting:
+        name = view.__name__
+        if not callable(fun):
+            raise TypeError(words.say_plainly("view.function", view=name, got=reprlib.repr(fun)))
+        if not all(isinstance(x, str) for x in given):
+            got = ", ".join(map(reprlib.repr, given))
+            raise TypeError(words.say_plainly("view.arguments", view=name, got=got))
+        return Waiting(name, _title(fun), view(fun, *given, **options))
+
+    return asked
+
+
+@of_function
 def jaxpr(fun: Callable, **options: Any) -> Callable[..., JaxprView]:
     """Return a function that shows the jaxpr of ``fun`` for its arguments.
 
@@ -113,13 +147,14 @@ def linked(closed: ClosedJaxpr, title: str, where: Any) -> JaxprModel:
     return jaxpr_model(closed, title, lines, made, flops(closed))
 
 
+@of_function
 def tracers(fun: Callable) -> Callable[..., View]:
     """Return a function that calls ``fun`` and shows what each line of each function of yours saw.
 
-    ``fun`` is called as it is, under the transformations it has; a plain function is traced by
+    ``fun`` is called as it is, under the transformations it has; one without any is traced by
     ``jit``.  An error of the call is shown at the end of the view, not raised.
     """
-    called = jit(fun) if isinstance(fun, FunctionType) and not hasattr(fun, "__wrapped__") else fun
+    called = jit(fun) if is_untransformed(fun) else fun
 
     def show(*args: Any, **named: Any) -> View:
         error: BaseException | None = None
@@ -133,6 +168,21 @@ def tracers(fun: Callable) -> Callable[..., View]:
     return show
 
 
+def is_untransformed(fun: Callable) -> bool:
+    """Return whether ``fun`` is under no transformation yet.
+
+    It is a function or method, an object with a method ``__call__``, or a ``partial`` of these.
+    """
+    if isinstance(fun, functools.partial):
+        return is_untransformed(fun.func)
+    if isinstance(fun, MethodType):
+        return is_untransformed(fun.__func__)
+    if isinstance(fun, FunctionType):
+        return not hasattr(fun, "__wrapped__")
+    return isinstance(inspect.getattr_static(type(fun), "__call__"), FunctionType)
+
+
+@of_function
 def steps(fun: Callable) -> Callable[..., View]:
     """Return a function that runs the jaxpr of ``fun`` on NumPy and shows every value.
 
@@ -146,6 +196,7 @@ def steps(fun: Callable) -> Callable[..., View]:
     return show
 
 
+@of_function
 def autodiff(fun: Callable) -> Callable[..., View]:
     """Return a function that shows the gradient of ``fun``: forward, backward, and what is kept."""
     def show(*args: Any, **named: Any) -> View:
@@ -156,6 +207,7 @@ def autodiff(fun: Callable) -> Callable[..., View]:
     return show
 
 
+@of_function
 def compiled(fun: Callable) -> Callable[..., View]:
     """Return a function that shows what XLA makes of ``fun``: kernels, costs, memory."""
     def show(*args: Any, **named: Any) -> View:

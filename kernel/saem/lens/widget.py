@@ -21,7 +21,7 @@ import traitlets
 from saem.core.jaxpr import ClosedJaxpr, Jaxpr
 from saem.lens.page import bundle, carrier, page
 from saem.lens.pulse import Pulse
-from saem.lens.views import View
+from saem.lens.views import View, of_function
 from saem.observe import language
 from saem.observe.jaxpr_model import jaxpr_model
 from saem.observe.look import looking
@@ -129,6 +129,7 @@ class Bench(ViewWidget):
             self.show(bench_model(self._fun, change["new"][:_MOST_CHIPS], self._args))
 
 
+@of_function
 def bench(fun: Callable, *chips: str) -> Callable[..., Bench]:
     """Return a function that shows ``fun`` under transformations that can be changed in the page.
 

@@ -290,6 +290,27 @@ _VIEWS: dict[str, Text] = {
     "export.json": Text("Save as JSON", "JSON으로 저장"),
     "export.csv": Text("Save as CSV", "CSV로 저장"),
     "warning": Text("Warning", "경고"),
+    "view.function": Text(
+        "lens.{view} needs a function, but got {got}. Give the function itself, then its "
+        "arguments: `lens.{view}(f)(x)`.",
+        "lens.{view}에는 함수가 필요합니다. 받은 것: {got}. 함수 자체를 주고 인자는 그다음에 "
+        "주십시오: `lens.{view}(f)(x)`.",
+    ),
+    "view.arguments": Text(
+        "lens.{view} takes a function alone, but got more: {got}. The arguments of the function "
+        "come after it: `lens.{view}(f)(x)`.",
+        "lens.{view}에는 함수만 주십시오. 더 받은 것: {got}. 함수의 인자는 그다음에 줍니다: "
+        "`lens.{view}(f)(x)`.",
+    ),
+    "view.waiting": Text(
+        "A view that waits for the arguments of the function: `lens.{view}({name})(x)`",
+        "함수의 인자를 기다리는 뷰: `lens.{view}({name})(x)`",
+    ),
+    "gates.folder": Text(
+        "There is no folder {folder}. Give the one in which the notebooks are, such as "
+        "`lens.gates('.')`.",
+        "{folder} 폴더가 없습니다. 노트북이 있는 폴더를 주십시오(예: `lens.gates('.')`).",
+    ),
     "magic.call": Text(
         "The last line of the cell needs to be a call, such as `f(x)`, whose function is shown.",
         "셀의 마지막 줄은 `f(x)` 같은 호출이어야 하며, 그 함수를 보여 줍니다.",
@@ -488,6 +509,11 @@ def in_language(text: Text, language: Language | None = None) -> str:
 def plain(text: Text, language: Language | None = None) -> str:
     """The text in one language without the backticks that mark code."""
     return in_language(text, language).replace("`", "")
+
+
+def say_plainly(key: str, language: Language | None = None, **fields: object) -> str:
+    """The word ``key`` with its fields filled in, without the backticks that mark code."""
+    return plain(WORDS[key], language).format(**fields)
 
 
 def say(key: str, language: Language | None = None, **fields: object) -> str:
