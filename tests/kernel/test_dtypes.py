@@ -16,7 +16,7 @@ from saem import dtypes as public
 from saem import numpy as jnp
 from saem.core import dtypes
 from saem.core.config import enable_x64, explicit_x64_dtypes, numpy_dtype_promotion
-from saem.core.promotion import join, lattice_join, promote_types, result_type, typed
+from saem.core.promotion import lattice_join, promote_types, result_type, typed
 
 STRONG = sorted(
     (d for d in dtypes.ARRAY_DTYPES if d != dtypes.float0), key=lambda d: (d.kind, d.name)
@@ -64,7 +64,9 @@ def test_every_pair_meets_where_jax_says(jax_oracle, mode, x64):
     with enable_x64(x64), numpy_dtype_promotion(mode):
         for (a, b), expected in zip(itertools.product(types, types), theirs, strict=True):
             try:
-                dtype, weak = join(*((np.dtype(getattr(ml_dtypes, n, n)), w) for n, w in (a, b)))
+                dtype, weak = result_type(*(
+                    jax.ShapeDtypeStruct((), getattr(ml_dtypes, n, n), weak_type=w)
+                    for n, w in (a, b)), return_weak_type_flag=True)
                 got = (dtype.name, weak)
             except public.TypePromotionError:
                 got = "refused"

@@ -485,3 +485,31 @@ def test_eval_shape_tells_the_shardings_that_were_asked_for(jax_oracle):
                      jax.eval_shape(jax.jit(lambda x: x), struct)])
 
     same(jax_oracle, program)
+
+
+STAGES = """(lambda D, x, loss: {body})(
+    jax.devices(), jnp.arange(8., dtype='float32'), lambda ws, v: [
+    v := jnp.tanh(jax.device_put(v, jax.devices()[k]) @ w) for k, w in enumerate(ws)][-1].sum())"""
+
+
+@pytest.mark.parametrize("body", [
+    "(lambda g: (g, [d.id for d in g.devices()], g.committed))(jax.grad("
+    "lambda v: (jax.device_put(v, D[1]) ** 2).sum())(jax.device_put(x, D[0])))",
+    "(lambda g: (g, [d.id for d in g.devices()], g.committed))(jax.grad("
+    "lambda v: jnp.sin(jax.device_put(jnp.sin(jax.device_put(v, D[1])), D[0])).sum())(x))",
+    "(lambda g: (g, [d.id for d in g.devices()], g.committed))(jax.vjp("
+    "lambda v: jax.device_put(jnp.cos(v), D[3]), x)[1](jax.device_put(x, D[3]))[0])",
+    "(lambda g: (g, [d.id for v in g for d in v.devices()]))(jax.grad(loss)([jax.device_put("
+    "jnp.eye(8) * (k + 1) / 3, D[k]) for k in range(3)], x[None]))",
+    "(lambda g: (g[0], g[1], [d.id for d in g[1].devices()]))(jax.value_and_grad(loss, 1)(["
+    "jax.device_put(jnp.eye(8) * (k + 1) / 3, D[k]) for k in range(3)], x[None]))",
+], ids=["there", "there and back", "vjp", "weights of stages", "input of stages"])
+def test_a_cotangent_goes_back_to_where_its_value_was(jax_oracle, body):
+    agree(jax_oracle, STAGES.format(body=body))
+
+
+def test_parts_lie_in_the_memory_of_the_whole(jax_oracle):
+    agree(jax_oracle, """[(part, part.sharding.memory_kind) for kind in (
+        "unpinned_host", "pinned_host", "device") for whole in [jax.device_put(
+            jnp.arange(8.), NamedSharding(mesh, P("x"), memory_kind=kind))]
+        for part in [whole.addressable_shards[1].data, whole.addressable_data(0)]]""")

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from saem.core import dtypes, errors, paths
+from saem.core.dimensions import known_count
 from saem.core.hi_types import attribute_of, aval_method, is_high, operator_of
 from saem.core.refs import is_ref
 from saem.core.trace import Tracer, concrete_or_none, state
@@ -159,7 +160,7 @@ def _iter(self: Tracer) -> Any:
         return operator_of(self.aval, "__iter__")(self)
     if not self.aval.shape:
         raise TypeError("iteration over a 0-d array")
-    return (self[i] for i in range(self.aval.shape[0]))
+    return (self[i] for i in range(known_count(self.aval.shape[0])))
 
 
 def _setitem(self: Any, index: Any, value: Any) -> None:

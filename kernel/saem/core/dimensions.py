@@ -391,6 +391,16 @@ def is_static(shape: Sequence[Any]) -> bool:
     return not any(type(n) is Dim for n in shape)
 
 
+def known_count(size: Any) -> int:
+    """Return a size that Python counts up to.
+
+    Raises: InconclusiveDimensionOperation for a size that is open.
+    """
+    if isinstance(size, Dim):
+        raise inconclusive(f"Python cannot go through {size} rows.", "")
+    return size
+
+
 def inconclusive(what: str, more: str = "") -> Exception:
     return explained(
         InconclusiveDimensionOperation, "dimension.C1",

@@ -137,7 +137,7 @@ def _join(types: tuple[Typed, ...], mode: str) -> Typed:
         return types[0]
     weak = all(w for _, w in types)
     if mode == "standard" and weak:
-        # All weak: their widths count among themselves, then only the kind is kept.
+        # All weak: their widths count among themselves.
         least = _least_above(mode, frozenset(_node(mode, d, False) for d, _ in types))
         if isinstance(least, np.dtype) and least in TINY_INTEGERS:
             least = None
@@ -147,8 +147,7 @@ def _join(types: tuple[Typed, ...], mode: str) -> Typed:
         raise _no_path(types, mode)
     if isinstance(least, str):
         return _WEAK_DTYPE[least], True
-    kind = dtypes.scalar_kind(least)
-    return (_WIDEST[kind], True) if weak and kind != "bool" else (least, False)
+    return least, weak and dtypes.scalar_kind(least) != "bool"
 
 
 def _no_path(types: tuple[Typed, ...], mode: str) -> Exception:
@@ -177,6 +176,8 @@ def _canonical_join(a: Typed, b: Typed, x64: bool, explicit_x64: str, mode: str)
 
 def join(a: Typed, b: Typed) -> Typed:
     """Return the canonical (dtype, weak) in which two operands meet; one look-up when seen before.
+
+    Weak values that were made under another setting of ``enable_x64`` keep their widths.
 
     Raises: TypePromotionError where no implicit conversion is allowed.
     """
@@ -293,6 +294,8 @@ def typed(value: Any) -> Typed:
 def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
     """Return the canonical dtype (and whether it is weak) in which all ``args`` meet.
 
+    Weak ones alone meet in the dtype of a Python number.
+
     Raises: TypePromotionError where no implicit conversion is allowed; ValueError for no argument;
     TypeError for what has no dtype.
 
@@ -302,8 +305,10 @@ def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
     if not args:
         raise ValueError("at least one array or dtype is required")
     dtype, weak = lattice_join(*(typed(arg) for arg in args))
-    if weak and len(args) == 1:
-        dtype, weak = lattice_join((dtype, weak), (dtype, weak))
+    kind = dtypes.scalar_kind(dtype)
+    weak = weak and kind in _WIDEST
+    if weak:  # of weak values only the kind counts
+        dtype = dtypes.computed(_WIDEST[kind], True)
     return (dtype, weak) if return_weak_type_flag else dtype
 
 

@@ -174,8 +174,8 @@ def symbolic_args_specs(args: Any, shapes_specs: Any, constraints: Sequence[str]
     """
     inside = chosen_scope(constraints, scope)
     leaves, structure = tree.flatten(args)
-    if isinstance(shapes_specs, list):
-        shapes_specs = tuple(shapes_specs)
+    if isinstance(shapes_specs, (list, tuple)) and type(args) in (list, tuple):
+        shapes_specs = type(args)(shapes_specs)
     specs = tree.broadcast_prefix(shapes_specs, args, is_leaf=lambda x: x is None)
     made = []
     for leaf, spec in zip(leaves, specs, strict=True):

@@ -24,7 +24,7 @@ from saem.core.avals import aval_of, is_array_like
 from saem.core.memory_spaces import MemorySpace, placed, space_of
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive
 from saem.core.refs import AbstractRef
-from saem.core.trace import Tracer, bind
+from saem.core.trace import Tracer, bind, concrete_or_none
 from saem.ops import sharding_rules, sum_rules
 from saem.ops.constraints import constrained, prefix
 from saem.ops.convert import copy
@@ -176,13 +176,19 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: bool = Fa
 
 def _put_in_program(leaves: list[Any], places: list[Any], srcs: list[Any],
                     how: tuple[Any, ...]) -> list[Any]:
-    """Return what the equation of a traced program puts on ``places``."""
+    """Return what the equation of a traced program puts on ``places``.
+
+    Where it is known where a value is, its cotangent goes back there.
+    """
     for leaf, place in zip(leaves, places):
         if isinstance(place, NamedSharding):
             check_rank(place, aval_of(leaf), "device_put args")
-    came_from = tuple([leaf.sharding if src is None and isinstance(leaf, _jaxlib.ArrayImpl) else src
-                       for src, leaf in zip(srcs, leaves)])
-    return bind(DevicePut(tuple(places), came_from, how), *leaves)
+    came_from = []
+    for src, leaf in zip(srcs, leaves):
+        known = concrete_or_none(leaf) if isinstance(leaf, Tracer) else leaf
+        came_from.append(known.sharding if src is None and isinstance(known, _jaxlib.ArrayImpl)
+                         else src)
+    return bind(DevicePut(tuple(places), tuple(came_from), how), *leaves)
 
 
 def _put_now(leaves: list[Any], places: list[Any], copied: bool = False) -> list[Any]:

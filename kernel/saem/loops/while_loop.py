@@ -346,7 +346,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable, init_val: Any, *,
             (first, init_val), None, max(last - first, 0), unroll=1 if unroll is None else unroll,
             spoken=(body_fun, 1, 1))
         return out[1]
-    if unroll is not None and not isinstance(unroll, bool):
+    if unroll is not None and not isinstance(unroll, bool) and unroll != 1:
         raise errors.explained(
             errors.ArgumentError, "fori_loop.C2",
             "Can only use `unroll` in `fori_loop` if the loop bounds are statically known.",

@@ -48,7 +48,7 @@ from saem.numpy.promote import (
 from saem.ops import arithmetic as ops
 from saem.ops import compare
 from saem.ops import shape as shaping
-from saem.ops.convert import cast, convert
+from saem.ops.convert import cast, convert, weak_scalar
 from saem.ops.convert import copy as copy_array
 from saem.ops.linear import literal, varying_as
 from saem.ops.reshard import reshard_to
@@ -265,7 +265,7 @@ def _from_sequence(x: Sequence[Any], dtype: Any) -> Any:
         return made(np.array(x, dtype))
     leaves = [_leaf(v, dtype) for v in leaves]
     if dtype is None:
-        dtype, _ = promotion.result_type(*leaves, return_weak_type_flag=True)
+        dtype, _ = promotion.lattice_join(*map(promotion.typed, leaves))
     if not (any(isinstance(v, (Tracer, _jaxlib.ArrayImpl)) for v in leaves)
             or dtypes.is_extended(dtype)):
         return made(np.array(_numpy_leaves(x), dtype))
@@ -617,9 +617,10 @@ def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any, where: Any) -> 
     if type(value) in PYTHON_NUMBERS and dtypes.is_extended(wanted):
         return placed(wanted.filled(shape, value), where)
     if type(value) in PYTHON_NUMBERS:
-        value = value if weak else _known(name, value, wanted)
-        number = scalar(value, wanted)
-        value = number.item() if weak and not dtypes.is_bool(wanted) else number
+        if weak and not dtypes.is_bool(wanted):
+            value = weak_scalar(scalar(value, wanted).item(), wanted)
+        else:
+            value = scalar(value if weak else _known(name, value, wanted), wanted)
     else:
         value = convert_value(value, wanted, weak)
     if aval.explicit is not None and shape == aval.shape and not aval_of(value).shape:

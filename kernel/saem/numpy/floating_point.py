@@ -377,9 +377,9 @@ def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
 def _round(x: Any, decimals: int) -> Any:
     if decimals == 0:
         return numbers.round(x, NEAREST_EVEN)
-    factor = like(x, 10.0**decimals)
-    if np.isinf(np.asarray(factor)):  # there are no so many decimals
+    if np.isinf(scalar(10.0**decimals, dtype_of(x))):  # there are no so many decimals
         return x
+    factor = like(x, 10.0**decimals)
     return ops.div(numbers.round(ops.mul(x, factor), NEAREST_EVEN), factor)
 
 

@@ -31,7 +31,7 @@ from saem.core.avals import (
 from saem.core.dimensions import Dim
 from saem.core.sharded import ShardingTypeError, agreed, entries_of
 from saem.core.trace import bind
-from saem.ops.convert import cast, convert, warn_of_imaginary_part
+from saem.ops.convert import cast, convert, warn_of_imaginary_part, weak_scalar
 from saem.ops.linear import BroadcastInDim
 from saem.ops.reshard import reshard_like
 from saem.ops.select import select_n
@@ -125,8 +125,9 @@ def like(x: Any, value: Any) -> Any:
 def weakly_like(x: Any, value: Any) -> Any:
     """Return the Python number ``value`` in the dtype of ``x``, as weak as ``x``."""
     aval = aval_of(x)
+    weak = aval.weak_type and not dtypes.is_bool(aval.dtype)
     number = scalar(value, aval.dtype)
-    return number.item() if aval.weak_type and not dtypes.is_bool(aval.dtype) else number
+    return weak_scalar(number.item(), aval.dtype) if weak else number
 
 
 # -- dtypes ----------------------------------------------------------------------------------------
@@ -141,12 +142,12 @@ def convert_value(x: Any, dtype: Any, weak: bool) -> Any:
     if kind in PYTHON_NUMBERS:
         if kind is complex:
             warn_of_imaginary_part(dtype)
-        return scalar(x, dtype).item() if weak else scalar(x, dtype)
+        return weak_scalar(scalar(x, dtype).item(), dtype) if weak else scalar(x, dtype)
     if isinstance(x, np.generic) or (kind is np.ndarray and not x.shape):
         if x.dtype.kind == "c":
             warn_of_imaginary_part(dtype)
         if weak:
-            return scalar(in_bits(x), dtype).item()
+            return weak_scalar(scalar(in_bits(x), dtype).item(), dtype)
         return kept(x) if x.dtype == dtype else scalar(in_bits(x), dtype)
     aval = aval_of(x)
     if aval.dtype == dtype and aval.weak_type == weak:
@@ -176,7 +177,8 @@ def join_types(args: Sequence[Any], name: str = "") -> tuple[Any, bool]:
     if name and dtypes.float0 in (dtype for dtype, _ in types):
         raise promotion.no_numbers(name)
     if types.count(first) == len(types):
-        return first if len(types) == 1 or first != (BOOL, True) else (BOOL, False)
+        dtype, weak = first
+        return first if len(types) == 1 else (dtypes.computed(dtype, weak), weak and dtype != BOOL)
     if name and any(dtypes.is_extended(dtype) for dtype, _ in types):
         shown = ", ".join(dtypes.short_name(d) if dtypes.is_extended(d) else d.name
                           for d, _ in types)
@@ -376,7 +378,8 @@ def refuse_rank_promotion(sentence: str, stacklevel: int = 5) -> None:
 def agree(args: Sequence[Any]) -> bool:
     """Return whether all of ``args`` are arrays of one shape, dtype and weakness.
 
-    Two weak booleans do not agree: they meet in the strong one.
+    Two weak booleans do not agree: they meet in the strong one.  Nor do weak numbers of 64 bits
+    while ``enable_x64`` is off: they meet in 32.
     """
     for x in args:  # a class with ``__jax_array__`` may have the attributes of its array, too
         if aval_functions.get(type(x)) is not own_aval:
@@ -387,7 +390,8 @@ def agree(args: Sequence[Any]) -> bool:
         if a is not b and (a.shape != b.shape or a.dtype is not b.dtype
                            or a.weak_type is not b.weak_type):
             return False
-    return len(args) == 1 or a.dtype is not BOOL or not a.weak_type
+    return len(args) == 1 or not a.weak_type or (
+        a.dtype is not BOOL and dtypes.computed(a.dtype, True) is a.dtype)
 
 
 def promoted_quickly(args: Sequence[Any]) -> Sequence[Any] | None:

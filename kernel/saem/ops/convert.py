@@ -229,6 +229,14 @@ class Copy(Unary):
         return [copy(ct)]
 
 
+def weak_scalar(number: Any, dtype: Any) -> Any:
+    """Return a Python number as a weak scalar of ``dtype``: itself, if it has that in programs.
+
+    Else ``enable_x64`` was changed after the array was made beside which it is used.
+    """
+    return number if aval_of(number).dtype == dtype else convert(number, dtype, True)
+
+
 def convert(x: Any, dtype: Any, weak_type: bool = False) -> Any:
     """Return ``x`` as ``dtype`` with the given weakness; ``x`` itself if it is so already.
 

@@ -490,10 +490,16 @@ def literal(value: Any, dtype: Any) -> Any:
 
 
 def number_like(x: Any, value: float) -> Any:
-    """Return ``value`` as a scalar of the dtype and weakness of ``x``."""
+    """Return ``value`` as a scalar of the dtype and weakness of ``x``.
+
+    Where weak numbers of Python have another dtype, since ``enable_x64`` was changed after ``x``
+    was made, it is strong.
+    """
     aval = aval_of(x)
     if aval.weak_type and dtypes.is_inexact(aval.dtype):
-        return complex(value) if dtypes.is_complex(aval.dtype) else float(value)
+        number = complex(value) if dtypes.is_complex(aval.dtype) else float(value)
+        if aval_of(number).dtype == aval.dtype:
+            return number
     return literal(value, aval.dtype)
 
 

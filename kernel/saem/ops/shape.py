@@ -27,7 +27,7 @@ from saem.core.refs import is_ref
 from saem.core.sharded import like_type, shard_like, with_entry
 from saem.core.trace import bind
 from saem.ops import sharding_rules, sum_rules
-from saem.ops.convert import convert_element_type
+from saem.ops.convert import convert_element_type, weak_scalar
 from saem.ops.linear import (
     BroadcastInDim,
     Linear,
@@ -746,7 +746,7 @@ def full_like(x: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None,
     if dtype is sharding is None and aval.weak_type:
         filled = scalar_as(fill_value, aval.dtype)
         if isinstance(filled, np.generic):
-            return varying_as(full(shape, filled.item()), aval)
+            return varying_as(full(shape, weak_scalar(filled.item(), aval.dtype)), aval)
     sharding = place_like_that_of(x, shape) if sharding is None else sharding
     dtype = aval.dtype if dtype is None else dtypes.canonicalize(dtype, explicit=True,
                                                                  where="full_like")

@@ -19,11 +19,11 @@ import numpy as np
 from saem import _jaxlib
 from saem.core import dtypes, errors, tree
 from saem.core.avals import ShapedArray, aval_of
-from saem.core.memory_spaces import HOST, placed, space_of
+from saem.core.memory_spaces import placed
 from saem.core.record import Record
 from saem.core.sharded import as_sharded, plain
 from saem.placement.devices import process_count, single_device
-from saem.placement.layouts import in_memory, space_of_sharding
+from saem.placement.layouts import in_memory, is_usual, space_of_sharding
 from saem.placement.shardings import holds_addends, no_slices, resolve
 
 ArrayImpl = _jaxlib.ArrayImpl
@@ -183,7 +183,7 @@ def parts_of(x: Any, numbers: Iterable[int] | None = None) -> dict[Any, Any]:
     """
     sharding = x._sharding
     aval = plain(x.aval)
-    kind = "pinned_host" if space_of(aval) is HOST else None
+    kind = None if is_usual(sharding) else sharding.memory_kind
     aval = aval.update(shape=sharding.shard_shape(aval.shape))
     mine = sharding.addressable_devices
     devices = [d for d in sharding._device_assignment if d in mine]

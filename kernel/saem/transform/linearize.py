@@ -35,7 +35,7 @@ from saem.core.jaxpr import (
 from saem.core.primitive import Primitive, UndefinedPrimal
 from saem.core.refs import LinearRef, is_ref
 from saem.core.trace import Tracer, beneath, bind, current, go_to_source, state
-from saem.ops.linear import add_any_p, zeros_of
+from saem.ops.linear import add_any_p, literal, zeros_of
 from saem.ops.reshard import is_open_number, reduced_like, reshard_like, reshard_to
 from saem.transform.jvp import jvp_flat
 from saem.transform.staging import Recorder, dead_code_free, trace_flat
@@ -178,8 +178,11 @@ def backward_pass(jaxpr: Jaxpr, consts: Sequence[Any], cts_out: Sequence[Any]) -
     on the way have ``transpose`` at the end of their stack.
     """
     if needs_x64(jaxpr):
+        # Numbers of Python keep the dtype that they have without.
+        given = [literal(ct, aval_of(ct).dtype) if type(ct) in (float, complex) else ct
+                 for ct in cts_out]
         with config.enable_x64(True):
-            return backward_pass(jaxpr, consts, cts_out)
+            return backward_pass(jaxpr, consts, given)
     source, stack = state.source, state.stack
     if stack[-1:] != ("transpose",):
         state.stack = (*stack, "transpose")

@@ -23,6 +23,7 @@ from saem.experimental.sparse.base import Shape, nfold_vmap
 from saem.experimental.sparse.bcoo_format import (
     BCOO,
     bcoo_sum_duplicates,
+    bcoo_update_layout,
     columns,
     flat,
     in_range,
@@ -425,16 +426,20 @@ def bcoo_conv_general_dilated(lhs: Any, rhs: Any, *, window_strides: Sequence[in
                               preferred_element_type: Any = None, out_sharding: Any = None) -> BCOO:
     """Return the convolution of two sparse signals of shape (1, 1, n), with stride 1.
 
+    The axes of ``dimension_numbers`` are in their usual order: (batch, feature, place).
+
     Raises: NotImplementedError for all other convolutions.
     """
     plain = (lhs.ndim == rhs.ndim == 3 and lhs.shape[:2] == rhs.shape[:2] == (1, 1)
              and tuple(window_strides) == (1,) and lhs_dilation in (None, (1,), [1])
              and rhs_dilation in (None, (1,), [1]) and feature_group_count == 1
              and batch_group_count == 1 and out_sharding is None
-             and lhs.n_batch + lhs.n_dense + rhs.n_batch + rhs.n_dense == 0)
+             and _in_usual_order(lhs.shape, rhs.shape, dimension_numbers))
     if not plain:
         raise NotImplementedError("bcoo_conv_general_dilated: only one-dimensional convolutions "
                                   "with one batch, one feature and stride 1.")
+    lhs, rhs = (bcoo_update_layout(x, n_batch=0, n_dense=0, on_inefficient=None)
+                for x in (lhs, rhs))
     n, m = lhs.shape[2], rhs.shape[2]
     before, after = lax.padtype_to_pads((n,), (m,), (1,), padding)[0] \
         if isinstance(padding, str) else padding[0]
@@ -447,6 +452,11 @@ def bcoo_conv_general_dilated(lhs: Any, rhs: Any, *, window_strides: Sequence[in
     zero = jnp.zeros_like(place)
     indices = jnp.stack([zero, zero, place], -1).reshape(-1, 3)
     return _rebuilt(lhs, data, indices, keep.reshape(-1), (1, 1, size))
+
+
+def _in_usual_order(lhs: Shape, rhs: Shape, dimension_numbers: Any) -> bool:
+    found = lax.conv_dimension_numbers(lhs, rhs, dimension_numbers)
+    return {tuple(spec) for spec in found} == {(0, 1, 2)}
 
 
 def side_by_side(x: BCOO, y: BCOO) -> BCOO:

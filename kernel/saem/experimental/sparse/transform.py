@@ -47,6 +47,7 @@ from saem.ops.contract import DotGeneral
 from saem.ops.dynamic_slicing import DynamicSlice
 from saem.ops.gather import Gather
 from saem.ops.stacking import Stack
+from saem.signal.convolve import ConvGeneralDilated
 from saem.transform.programs import make_jaxpr
 
 # Values by the numbers of their buffers stand on ``sparsify``; they are found here, as in JAX.
@@ -301,6 +302,12 @@ def _(operation: shape.Reshape, mat: BCOO) -> BCOO:
 @rule.register
 def _(operation: shape.Squeeze, mat: BCOO) -> BCOO:
     return structure.bcoo_squeeze(mat, dimensions=operation.dimensions)
+
+
+@rule.register
+def _(operation: ConvGeneralDilated, *operands: Any) -> BCOO:
+    lhs, rhs = (x if is_sparse(x) else BCOO.fromdense(x, nse=x.size) for x in operands)
+    return structure.bcoo_conv_general_dilated(lhs, rhs, **operation.params)
 
 
 @rule.register
