@@ -188,12 +188,17 @@ def join(a: Typed, b: Typed) -> Typed:
 def lattice_join(*types: Typed) -> Typed:
     """Return the canonical (dtype, weak) in which all ``types`` meet.
 
+    Strong ones of 64 bits that are all the same stay so while those are off.
+
     Raises: TypePromotionError where no implicit conversion is allowed; ValueError for no types.
     """
-    if len(types) == 2:
-        return join(*types)
     if not types:
         raise ValueError("at least one array or dtype is required")
+    first = types[0]
+    if first[0] in dtypes.TO_32_BITS and not first[1] and types.count(first) == len(types):
+        return first
+    if len(types) == 2:
+        return join(*types)
     dtype, weak = _join(types, numpy_dtype_promotion.value)
     return dtypes.computed(dtype, weak), weak
 

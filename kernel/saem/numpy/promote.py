@@ -176,16 +176,15 @@ def join_types(args: Sequence[Any], name: str = "") -> tuple[Any, bool]:
     first = types[0]
     if name and dtypes.float0 in (dtype for dtype, _ in types):
         raise promotion.no_numbers(name)
-    if types.count(first) == len(types):
-        dtype, weak = first
-        return first if len(types) == 1 else (dtypes.computed(dtype, weak), weak and dtype != BOOL)
-    if name and any(dtypes.is_extended(dtype) for dtype, _ in types):
+    if len(types) == 1:
+        return first
+    if name and len(set(types)) > 1 and any(dtypes.is_extended(dtype) for dtype, _ in types):
         shown = ", ".join(dtypes.short_name(d) if dtypes.is_extended(d) else d.name
                           for d, _ in types)
         raise errors.explained(
             errors.DTypeError, f"{name}.C3", f"{name} does not accept dtypes {shown}.",
             advice="PRNG keys take part in no arithmetic; use their numbers: random.key_data(key).")
-    return promotion.join(*types) if len(types) == 2 else promotion.lattice_join(*types)
+    return promotion.lattice_join(*types)
 
 
 def promote_dtypes(*args: Any, name: str = "") -> list[Any]:
