@@ -87,13 +87,17 @@ def _title(fun: Callable, before: str = "") -> str:
 
 
 class Waiting:
-    """A view of a function that is shown when it is called with arguments of the function."""
+    """A view of a function that is shown when it is called with arguments of the function.
+
+    What it traces leaves no mark in what is recorded.
+    """
 
     def __init__(self, view: str, name: str, show: Callable[..., Any]) -> None:
         self._view, self._name, self._show = view, name, show
 
     def __call__(self, *args: Any, **named: Any) -> Any:
-        return self._show(*args, **named)
+        with looking():
+            return self._show(*args, **named)
 
     def __repr__(self) -> str:
         return words.say_plainly("view.waiting", view=self._view, name=self._name)
@@ -125,12 +129,11 @@ def jaxpr(fun: Callable, **options: Any) -> Callable[..., JaxprView]:
     makes and the operations of each equation.  ``options`` are those of ``make_jaxpr``.
     """
     def show(*args: Any, **named: Any) -> JaxprView:
-        with looking():
-            if options:
-                closed, where = make_jaxpr(fun, **options)(*args, **named), default_device()
-            else:
-                closed, where = program(fun, args, named)
-            return JaxprView(linked(closed, _title(fun), where))
+        if options:
+            closed, where = make_jaxpr(fun, **options)(*args, **named), default_device()
+        else:
+            closed, where = program(fun, args, named)
+        return JaxprView(linked(closed, _title(fun), where))
 
     return show
 
@@ -158,7 +161,7 @@ def tracers(fun: Callable) -> Callable[..., View]:
 
     def show(*args: Any, **named: Any) -> View:
         error: BaseException | None = None
-        with looking(), Xray() as xray:
+        with Xray() as xray:
             try:
                 called(*args, **named)
             except Exception as raised:
@@ -189,9 +192,8 @@ def steps(fun: Callable) -> Callable[..., View]:
     Equations that give the first NaN or infinity are marked.
     """
     def show(*args: Any, **named: Any) -> View:
-        with looking():
-            closed = make_jaxpr(fun)(*args, **named)
-            return View(steps_model(closed, tree.leaves((args, named)), _title(fun)))
+        closed = make_jaxpr(fun)(*args, **named)
+        return View(steps_model(closed, tree.leaves((args, named)), _title(fun)))
 
     return show
 
@@ -200,9 +202,8 @@ def steps(fun: Callable) -> Callable[..., View]:
 def autodiff(fun: Callable) -> Callable[..., View]:
     """Return a function that shows the gradient of ``fun``: forward, backward, and what is kept."""
     def show(*args: Any, **named: Any) -> View:
-        with looking():
-            given = functools.partial(fun, **named) if named else fun
-            return View(autodiff_model(given, args, _title(fun, "grad")))
+        given = functools.partial(fun, **named) if named else fun
+        return View(autodiff_model(given, args, _title(fun, "grad")))
 
     return show
 
@@ -211,9 +212,8 @@ def autodiff(fun: Callable) -> Callable[..., View]:
 def compiled(fun: Callable) -> Callable[..., View]:
     """Return a function that shows what XLA makes of ``fun``: kernels, costs, memory."""
     def show(*args: Any, **named: Any) -> View:
-        with looking():
-            closed, where = program(fun, args, named)
-            return View(compiled_model(closed, _title(fun), where))
+        closed, where = program(fun, args, named)
+        return View(compiled_model(closed, _title(fun), where))
 
     return show
 

@@ -119,8 +119,7 @@ class Bench(ViewWidget):
     def __init__(self, fun: Callable, chips: Sequence[str], args: Sequence[Any]) -> None:
         self._fun = fun
         self._args = tuple(args)
-        with looking():
-            super().__init__(bench_model(fun, chips, args))
+        super().__init__(bench_model(fun, chips, args))
         self.chips = list(chips)
         self.observe(self._changed, names="chips")
 

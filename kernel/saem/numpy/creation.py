@@ -618,7 +618,7 @@ def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any, where: Any) -> 
         return placed(wanted.filled(shape, value), where)
     if type(value) in PYTHON_NUMBERS:
         if weak and not dtypes.is_bool(wanted):
-            value = weak_scalar(scalar(value, wanted).item(), wanted)
+            value = weak_scalar(value, wanted)
         else:
             value = scalar(value if weak else _known(name, value, wanted), wanted)
     else:

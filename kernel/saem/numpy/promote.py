@@ -126,8 +126,7 @@ def weakly_like(x: Any, value: Any) -> Any:
     """Return the Python number ``value`` in the dtype of ``x``, as weak as ``x``."""
     aval = aval_of(x)
     weak = aval.weak_type and not dtypes.is_bool(aval.dtype)
-    number = scalar(value, aval.dtype)
-    return weak_scalar(number.item(), aval.dtype) if weak else number
+    return weak_scalar(value, aval.dtype) if weak else scalar(value, aval.dtype)
 
 
 # -- dtypes ----------------------------------------------------------------------------------------
@@ -142,12 +141,12 @@ def convert_value(x: Any, dtype: Any, weak: bool) -> Any:
     if kind in PYTHON_NUMBERS:
         if kind is complex:
             warn_of_imaginary_part(dtype)
-        return weak_scalar(scalar(x, dtype).item(), dtype) if weak else scalar(x, dtype)
+        return weak_scalar(x, dtype) if weak else scalar(x, dtype)
     if isinstance(x, np.generic) or (kind is np.ndarray and not x.shape):
         if x.dtype.kind == "c":
             warn_of_imaginary_part(dtype)
         if weak:
-            return weak_scalar(scalar(in_bits(x), dtype).item(), dtype)
+            return weak_scalar(in_bits(x), dtype)
         return kept(x) if x.dtype == dtype else scalar(in_bits(x), dtype)
     aval = aval_of(x)
     if aval.dtype == dtype and aval.weak_type == weak:
