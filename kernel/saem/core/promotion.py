@@ -245,30 +245,12 @@ def at_least(dtype: Any, least: Any) -> DType:
 # -- values ----------------------------------------------------------------------------------------
 
 
-def python_int_dtype(value: int) -> np.dtype:
-    """Return the dtype that holds the Python int ``value``.
-
-    Raises: OverflowError when it does not fit the default integer width.
-    """
-    dtype = dtypes.default_dtype(int)
-    bits = 8 * dtype.itemsize - 1
-    if not -(1 << bits) <= value < 1 << bits:
-        more = " With 64-bit integers enabled (jax_enable_x64) it may." if bits == 31 else ""
-        raise OverflowError(
-            f"Python int {value} too large to convert to {dtype.name}.{more} "
-            "A float holds larger numbers: write it with a decimal point."
-        )
-    return dtype
-
-
 def typed(value: Any) -> Typed:
     """Return the canonical (dtype, weak) of a number, an array, a tracer or a dtype.
 
-    Raises: OverflowError for an int too large; TypeError for a non-array, number or dtype.
+    Raises: TypeError for a non-array, number or dtype.
     """
     kind = type(value)
-    if kind is int:
-        return python_int_dtype(value), True
     if kind in dtypes.PYTHON_SCALARS:
         return dtypes.default_dtype(kind), kind is not bool
     aval = getattr(value, "aval", None)
