@@ -140,7 +140,8 @@ _find, __dir__ = _lazy.namespace(__name__, {
     "saem.placement.devices": "host_count host_id host_ids process_indices",
     "saem.placement.transfer_guards": "transfer_guard",
     "saem.placement.meshes": "make_mesh set_mesh",
-    "saem.placement.shardings": "NamedSharding P",
+    "saem.placement.partition_spec": "P",
+    "saem.placement.shardings": "NamedSharding",
     "saem.placement.spread": "Shard make_array_from_callback make_array_from_process_local_data "
                        "make_array_from_single_device_arrays",
     "saem.transform.compile_time": "ensure_compile_time_eval",

@@ -7,7 +7,7 @@ Invariant: nothing is defined here; these are names of ``placement``, ``ops`` an
 from __future__ import annotations
 
 from saem._jaxlib import Sharding
-from saem.core.avals import ManualAxisType
+from saem.core.placement_types import ManualAxisType
 from saem.ops.constraints import reshard
 from saem.parallel.axis_modes import auto_axes, explicit_axes
 from saem.placement.devices import SingleDeviceSharding, make_single_device_sharding
@@ -21,7 +21,8 @@ from saem.placement.meshes import (
     set_mesh,
     use_abstract_mesh,
 )
-from saem.placement.shardings import NamedSharding, PartitionSpec
+from saem.placement.partition_spec import PartitionSpec
+from saem.placement.shardings import NamedSharding
 
 __all__ = [
     "AbstractDevice", "AbstractMesh", "AxisType", "ManualAxisType", "Mesh", "NamedSharding",

@@ -18,9 +18,9 @@ from saem import lax, nn
 from saem.compile import dispatch
 from saem.compile.lowering import avals_of, one_equation
 from saem.core import dtypes
-from saem.core.avals import Seen
 from saem.core.events import EagerOp, bus
 from saem.core.jaxpr import ClosedJaxpr
+from saem.core.placement_types import Seen
 from saem.core.primitive import registry
 from saem.core.trace import bind
 from saem.transform import known_paths, pullbacks

@@ -15,7 +15,7 @@ import saem.numpy as jnp
 import saem.scipy.linalg
 import saem.scipy.special
 import saem.scipy.stats
-from saem.core.avals import Seen
+from saem.core.placement_types import Seen
 from saem.core.trace import eval_trace, state
 from saem.transform import known_paths
 from saem.transform.jvp import JVPTrace

@@ -26,11 +26,12 @@ from saem.compile.dispatch import (
     spread_like,
 )
 from saem.core import source
-from saem.core.avals import Seen, ShapedArray, aval_of
+from saem.core.avals import ShapedArray, aval_of
 from saem.core.conversions import immutable, one_index, one_number, one_truth
 from saem.core.events import Transfer, bus
 from saem.core.lazy import later
 from saem.core.memory_spaces import HOST, space_of
+from saem.core.placement_types import Seen
 from saem.placement.devices import backend, placement_name, single_device
 from saem.placement.layouts import format_of, is_usual
 from saem.placement.shardings import holds_addends

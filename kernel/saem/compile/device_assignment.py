@@ -18,12 +18,14 @@ import numpy as np
 from saem import _jaxlib
 from saem.compile.text import physical_aval
 from saem.core import errors, hi_types, sharded, source
-from saem.core.avals import Seen, ShapedArray, aval_of
+from saem.core.avals import ShapedArray, aval_of
 from saem.core.hi_types import AbstractHigh, is_high
 from saem.core.jaxpr import ClosedJaxpr, Jaxpr, sub_jaxprs
+from saem.core.placement_types import Seen
 from saem.placement.devices import default_device, placement_name
 from saem.placement.meshes import Mesh, mesh_context
-from saem.placement.shardings import NamedSharding, PartitionSpec, on_devices
+from saem.placement.partition_spec import PartitionSpec
+from saem.placement.shardings import NamedSharding, on_devices
 
 ArrayImpl = _jaxlib.ArrayImpl
 

@@ -37,13 +37,14 @@ from saem.compile.lowering import Lowering, avals_of, lower, one_equation
 from saem.compile.quick import SameRounding
 from saem.compile.text import physical_aval
 from saem.core import config, dtypes, effects, errors, finite, source
-from saem.core.avals import Seen, ShapedArray, ShapeDtypeStruct, aval_of
+from saem.core.avals import ShapedArray, ShapeDtypeStruct, aval_of
 from saem.core.events import EagerOp, FunctionRef, Transfer, bus
 from saem.core.hi_types import is_high
 from saem.core.jaxpr import ClosedJaxpr, Jaxpr, Var
 from saem.core.kept import Kept, forget
 from saem.core.leaks import leaked_tracer
 from saem.core.memory_spaces import HOST, placed, space_of
+from saem.core.placement_types import Seen
 from saem.core.sharded import as_sharded, plain
 from saem.core.trace import Tracer, state
 from saem.placement.devices import (
@@ -64,12 +65,8 @@ from saem.placement.layouts import (
     usual_layout,
 )
 from saem.placement.meshes import Mesh, mesh_context
-from saem.placement.shardings import (
-    NamedSharding,
-    PartitionSpec,
-    holds_addends,
-    named_from_xla,
-)
+from saem.placement.partition_spec import PartitionSpec
+from saem.placement.shardings import NamedSharding, holds_addends, named_from_xla
 from saem.placement.spread import move, place_like
 from saem.placement.transfer_guards import unwatched
 

@@ -29,18 +29,20 @@ from saem.compile.text import (
     tensor_type,
 )
 from saem.core import dtypes, hi_types, refs
-from saem.core.avals import Seen, ShapedArray, aval_of
+from saem.core.avals import ShapedArray, aval_of
 from saem.core.effects import in_order, is_ordered
 from saem.core.hi_types import AbstractHigh, works_on_high
 from saem.core.infer import infer
 from saem.core.jaxpr import Atom, ClosedJaxpr, Eqn, Jaxpr, Literal, Var, pick
+from saem.core.placement_types import Seen
 from saem.core.provenance import name_stack
 from saem.core.record import Record
 from saem.core.refs import is_ref, works_on_references
 from saem.core.sharded import entries_of, entries_on
 from saem.core.trace import Mark, Tracer, attributes_of
 from saem.placement import layouts
-from saem.placement.shardings import NamedSharding, PartitionSpec, annotation
+from saem.placement.partition_spec import PartitionSpec
+from saem.placement.shardings import NamedSharding, annotation
 
 # The argument of ``main`` that says on which platform it runs, if it is written for several.
 PLATFORM = "%platform"

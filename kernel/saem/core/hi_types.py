@@ -20,8 +20,9 @@ from types import MethodType
 from typing import Any, ClassVar, NamedTuple, TypeGuard
 
 from saem.core import dtypes
-from saem.core.avals import Seen, ShapedArray, aval_of
+from saem.core.avals import ShapedArray, aval_of
 from saem.core.jaxpr import ClosedJaxpr, once_per_program, sub_jaxprs
+from saem.core.placement_types import Seen
 from saem.core.primitive import Primitive
 
 

@@ -18,11 +18,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from saem.core.avals import Seen, ShapedArray
+from saem.core.avals import ShapedArray
 from saem.core.errors import JaxprTypeError
 from saem.core.hi_types import carry_states, is_mutable
 from saem.core.jaxpr import Atom, ClosedJaxpr, DropVar, Jaxpr, Literal, Var, sub_jaxprs
 from saem.core.memory_spaces import HOST, memory_types, space_of
+from saem.core.placement_types import Seen
 from saem.core.primitive import Primitive
 from saem.core.sharded import sharded_types
 from saem.core.sums import summed_types

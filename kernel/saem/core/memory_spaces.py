@@ -15,8 +15,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from saem.core import errors
-from saem.core.avals import MemorySpace, ShapedArray
+from saem.core.avals import ShapedArray
 from saem.core.jaxpr import sub_jaxprs
+from saem.core.placement_types import MemorySpace
 from saem.core.primitive import Primitive
 
 DEVICE, HOST = MemorySpace.Device, MemorySpace.Host

@@ -16,12 +16,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from saem.core import errors
-from saem.core.avals import (
+from saem.core.avals import ShapedArray
+from saem.core.jaxpr import sub_jaxprs
+from saem.core.placement_types import (
     NO_SUMS,
     NOWHERE,
     Placement,
     Seen,
-    ShapedArray,
     Sums,
     entry_text,
     explicit_sharding,
@@ -30,7 +31,6 @@ from saem.core.avals import (
     placement_of,
     with_entries,
 )
-from saem.core.jaxpr import sub_jaxprs
 from saem.core.primitive import Primitive
 
 

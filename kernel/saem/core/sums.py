@@ -17,8 +17,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from saem.core import errors
-from saem.core.avals import NO_SUMS, ShapedArray, Sums, sums_of_spec
+from saem.core.avals import ShapedArray
 from saem.core.jaxpr import sub_jaxprs
+from saem.core.placement_types import NO_SUMS, Sums, sums_of_spec
 from saem.core.primitive import Primitive
 from saem.core.sharded import ShardingTypeError, asked_for
 

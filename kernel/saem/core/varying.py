@@ -17,8 +17,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from saem.core.avals import NOWHERE, ShapedArray
+from saem.core.avals import ShapedArray
 from saem.core.jaxpr import sub_jaxprs
+from saem.core.placement_types import NOWHERE
 from saem.core.primitive import Primitive
 
 

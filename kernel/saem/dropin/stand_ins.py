@@ -32,10 +32,12 @@ from saem.numpy.axes import as_array
 from saem.numpy.functional import checked_results, leading_axes, others_as_given
 from saem.numpy.index_tricks import Joined
 from saem.numpy.promote import broadcast_shapes, convert_value, join_types
-from saem.ops.shape import canonical_axis, iota
+from saem.ops.filling import iota
+from saem.ops.shape import canonical_axis
 from saem.placement import devices
 from saem.placement.meshes import get_abstract_mesh
-from saem.placement.shardings import NamedSharding, PartitionSpec, axes_of, named_sharding
+from saem.placement.partition_spec import PartitionSpec, axes_of
+from saem.placement.shardings import NamedSharding, named_sharding
 from saem.transform.vmap import BatchTrace
 from saem.transform.vmappable import is_registered, vmappables
 from saem.typing import DTypeLike, Shape

@@ -22,7 +22,8 @@ from saem.jit.transfers import device_put
 from saem.ops.constraints import prefix
 from saem.placement import devices
 from saem.placement.meshes import AxisType, Mesh
-from saem.placement.shardings import NamedSharding, PartitionSpec
+from saem.placement.partition_spec import PartitionSpec
+from saem.placement.shardings import NamedSharding
 from saem.placement.spread import make_array_from_process_local_data, own_part
 
 

@@ -17,7 +17,8 @@ from saem.core import tree
 from saem.jit.decorator import jit
 from saem.ops.constraints import is_place
 from saem.placement.meshes import mesh_entered
-from saem.placement.shardings import NamedSharding, PartitionSpec
+from saem.placement.partition_spec import PartitionSpec
+from saem.placement.shardings import NamedSharding
 
 
 def __getattr__(name: str) -> Any:

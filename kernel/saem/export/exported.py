@@ -25,15 +25,9 @@ from saem.compile.device_assignment import Spread
 from saem.compile.sizes import Step, plan
 from saem.compile.text import physical_aval, tensor_type
 from saem.core import dtypes, tree
-from saem.core.avals import (
-    Seen,
-    ShapedArray,
-    ShapeDtypeStruct,
-    aval_of,
-    explicit_sharding,
-    sums_of_spec,
-)
+from saem.core.avals import ShapedArray, ShapeDtypeStruct, aval_of
 from saem.core.dimensions import Dim, Scope, is_static
+from saem.core.placement_types import Seen, explicit_sharding, sums_of_spec
 from saem.core.primitive import NOT_LINEAR, Primitive, absent, primitive
 from saem.core.record import Record
 from saem.core.trace import bind
@@ -45,7 +39,8 @@ from saem.ops import sharding_rules, sum_rules
 from saem.ops.constraints import ShardingConstraint, reshard
 from saem.placement.devices import default_device, lowering_platform
 from saem.placement.meshes import AbstractMesh
-from saem.placement.shardings import NamedSharding, PartitionSpec
+from saem.placement.partition_spec import PartitionSpec
+from saem.placement.shardings import NamedSharding
 from saem.transform.derivatives import vjp
 
 minimum_supported_calling_convention_version = 9

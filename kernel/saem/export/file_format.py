@@ -32,7 +32,8 @@ from saem.export.symbolic import Parser, SymbolicScope
 from saem.generators.counter_based import GENERATORS
 from saem.ops.keys import KeyDType, key_dtype
 from saem.placement.meshes import AbstractMesh, AxisType
-from saem.placement.shardings import NamedSharding, PartitionSpec
+from saem.placement.partition_spec import PartitionSpec
+from saem.placement.shardings import NamedSharding
 
 MAGIC = b"saem export "
 # Files of the version before this one have no programs that take the index of their platform.

@@ -35,7 +35,7 @@ from saem.core.arguments import (
     name_of,
     shown_name,
 )
-from saem.core.avals import Seen, ShapedArray, aval_of
+from saem.core.avals import ShapedArray, aval_of
 from saem.core.dimensions import unwrapped
 from saem.core.events import CacheHit, CacheMiss, FunctionRef, bus
 from saem.core.hi_types import AbstractHigh, array_of
@@ -43,6 +43,7 @@ from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr
 from saem.core.kept import Kept
 from saem.core.lazy import later
 from saem.core.leaks import leaked_tracer
+from saem.core.placement_types import Seen
 from saem.core.provenance import info_of
 from saem.core.refs import check_references
 from saem.core.trace import Trace, Tracer, bind, current, eval_trace, is_tracer, runs_at_once, state

@@ -22,9 +22,10 @@ from saem.compile.executables import as_bytes, find_or_compile
 from saem.compile.lowering import Lowering, lower
 from saem.compile.mlir import name_values, parse
 from saem.core import errors, tree
-from saem.core.avals import Seen, ShapedArray, ShapeDtypeStruct, aval_of
+from saem.core.avals import ShapedArray, ShapeDtypeStruct, aval_of
 from saem.core.hi_types import is_high
 from saem.core.jaxpr import ClosedJaxpr, pick, with_nones
+from saem.core.placement_types import Seen
 from saem.core.record import Record
 from saem.core.trace import Tracer
 from saem.jit.jitted import (

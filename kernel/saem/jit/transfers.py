@@ -31,7 +31,8 @@ from saem.ops.convert import copy
 from saem.placement import devices
 from saem.placement.layouts import Format, Layout, check_layouts, format_of, space_of_sharding
 from saem.placement.meshes import Mesh, mesh_context
-from saem.placement.shardings import NamedSharding, PartitionSpec, resolve
+from saem.placement.partition_spec import PartitionSpec
+from saem.placement.shardings import NamedSharding, resolve
 from saem.placement.spread import check_rank
 from saem.placement.transfer_guards import explicitly, unwatched
 from saem.transform.staging import staged_in

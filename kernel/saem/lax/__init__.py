@@ -89,6 +89,7 @@ from saem.ops.dynamic_slicing import (
     dynamic_update_slice,
     dynamic_update_slice_in_dim,
 )
+from saem.ops.filling import broadcasted_iota, full, full_like, iota
 from saem.ops.gather import gather
 from saem.ops.linear import broadcast_in_dim, reduce_sum, unchanged
 from saem.ops.linear import permute as _permute
@@ -159,13 +160,9 @@ from saem.ops.select import clamp, select_n
 from saem.ops.shape import (
     broadcast,
     broadcast_to_rank,
-    broadcasted_iota,
     collapse,
     concatenate,
     expand_dims,
-    full,
-    full_like,
-    iota,
     reshape,
     rev,
     split,

@@ -23,11 +23,12 @@ from saem.ops.arithmetic import add, mul, sub
 from saem.ops.compare import eq, ge
 from saem.ops.contract import Precision, dot_general
 from saem.ops.convert import convert
+from saem.ops.filling import broadcasted_iota
 from saem.ops.gather import gather
 from saem.ops.linear import broadcast_in_dim, literal, number_like, permute, reduce_sum
 from saem.ops.numbers import conj
 from saem.ops.select import select_n
-from saem.ops.shape import broadcasted_iota, concatenate, expand_dims
+from saem.ops.shape import concatenate, expand_dims
 from saem.ops.slicing import slice_in_dim
 from saem.ops.sort import sort
 from saem.ops.windows import GatherDimensionNumbers

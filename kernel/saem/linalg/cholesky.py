@@ -42,12 +42,12 @@ from saem.loops.while_loop import fori_loop
 from saem.ops.arithmetic import add, div, mul, sub
 from saem.ops.compare import eq
 from saem.ops.dynamic_slicing import dynamic_index_in_dim, dynamic_update_index_in_dim
+from saem.ops.filling import full_like
 from saem.ops.linear import broadcast_in_dim, number_like
 from saem.ops.maths import sqrt
 from saem.ops.numbers import abs as absolute
 from saem.ops.numbers import max as greater
 from saem.ops.select import select_n
-from saem.ops.shape import full_like
 from saem.transform.staging import write_function
 from saem.typing import Array, ArrayLike
 

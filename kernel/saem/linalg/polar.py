@@ -42,12 +42,13 @@ from saem.linalg.qr import qr
 from saem.linalg.triangular import triangular_solve
 from saem.loops.while_loop import while_loop
 from saem.ops.convert import convert
+from saem.ops.filling import full_like
 from saem.ops.linear import literal, reduce_sum
 from saem.ops.numbers import max as greater
 from saem.ops.numbers import sign
 from saem.ops.reduce import reduce_max
 from saem.ops.select import select_n
-from saem.ops.shape import full_like, rev
+from saem.ops.shape import rev
 from saem.transform.mapping import vmap
 
 

@@ -31,8 +31,8 @@ from saem.ops.contract import (
     check_dimensions,
 )
 from saem.ops.convert import convert_element_type
+from saem.ops.filling import full
 from saem.ops.linear import shift_axes, stacked
-from saem.ops.shape import full
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 

@@ -40,8 +40,9 @@ from saem.linalg.families import (
 from saem.linalg.qr import reflector
 from saem.loops.scan import scan
 from saem.ops.arithmetic import neg
+from saem.ops.filling import full
 from saem.ops.linear import add_cotangents, moveaxis, zeros_of
-from saem.ops.shape import concatenate, expand_dims, full
+from saem.ops.shape import concatenate, expand_dims
 from saem.ops.slicing import slice_in_dim
 from saem.transform.staging import write_function
 from saem.typing import Array, ArrayLike

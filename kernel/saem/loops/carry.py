@@ -20,11 +20,12 @@ from saem.compile.device_assignment import NO_DEMANDS, Demands, mesh_named_by, p
 from saem.compile.lowering import avals_of, one_equation
 from saem.core import axes, config, dtypes, errors, promotion, source, tree
 from saem.core.arguments import check_outputs, described
-from saem.core.avals import Seen, ShapedArray, aval_functions, aval_of
+from saem.core.avals import ShapedArray, aval_functions, aval_of
 from saem.core.events import bus
 from saem.core.hi_types import is_mutable
 from saem.core.jaxpr import ClosedJaxpr, Origin, Var, pick, split_list, sub_jaxprs
 from saem.core.leaks import leaked_tracer
+from saem.core.placement_types import Seen
 from saem.core.primitive import Primitive
 from saem.core.record import Record
 from saem.core.sharded import same_sharding

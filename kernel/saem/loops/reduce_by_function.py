@@ -33,12 +33,13 @@ from saem.ops import sharding_rules
 from saem.ops.arithmetic import add, mul
 from saem.ops.compare import bitwise_and, bitwise_or, bitwise_xor
 from saem.ops.convert import convert_element_type
+from saem.ops.filling import full
 from saem.ops.linear import dim_after_reduce, permute, reduce_sum, reduced_shape, stacked
 from saem.ops.numbers import max as larger
 from saem.ops.numbers import min as smaller
 from saem.ops.reshard import reshard_to
 from saem.ops.scatter import Scatter
-from saem.ops.shape import broadcast, full, reshape, squeeze
+from saem.ops.shape import broadcast, reshape, squeeze
 from saem.ops.slicing import pad, slice_in_dim
 from saem.ops.windows import GatherScatterMode, ScatterDimensionNumbers
 from saem.placement.shardings import requested_sharding

@@ -23,12 +23,13 @@ from saem.compile.regions import any_true, choose_rows, write_while
 from saem.core import config, dtypes, errors, tree
 from saem.core import jaxpr as jaxpr_module
 from saem.core import refs as core_refs
-from saem.core.avals import Seen, aval_of
+from saem.core.avals import aval_of
 from saem.core.dimensions import Dim
 from saem.core.effects import TOKEN, in_order, is_ordered
 from saem.core.frames import boundary
 from saem.core.hi_types import is_mutable
 from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr, merge, pick, split_list
+from saem.core.placement_types import Seen
 from saem.core.primitive import primitive
 from saem.core.refs import is_ref, shifted
 from saem.core.trace import Tracer, beneath, bind, bind_list, concrete_or_none

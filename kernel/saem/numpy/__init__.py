@@ -21,25 +21,16 @@ from saem.numpy.array_api import namespace_info as __array_namespace_info__
 from saem.numpy.array_properties import index_exp, ndim, s_, shape, size
 from saem.numpy.constants import e, euler_gamma, inf, nan, newaxis, pi
 from saem.numpy.creation import (
-    arange,
     array,
     asarray,
     astype,
     copy,
-    empty,
-    empty_like,
     from_dlpack,
     frombuffer,
     fromfile,
     fromiter,
     fromstring,
-    full,
-    full_like,
     load,
-    ones,
-    ones_like,
-    zeros,
-    zeros_like,
 )
 from saem.numpy.dtypes import (
     bfloat16,
@@ -85,6 +76,17 @@ from saem.numpy.dtypes import (
     uint16,
     uint32,
     uint64,
+)
+from saem.numpy.filling import (
+    arange,
+    empty,
+    empty_like,
+    full,
+    full_like,
+    ones,
+    ones_like,
+    zeros,
+    zeros_like,
 )
 from saem.numpy.manipulation import (
     atleast_1d,

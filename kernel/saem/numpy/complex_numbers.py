@@ -21,7 +21,7 @@ from saem.numpy.promote import (
     promote_args,
 )
 from saem.ops import arithmetic as ops
-from saem.ops import compare, numbers, shape
+from saem.ops import compare, filling, numbers
 from saem.typing import Array, ArrayLike
 
 
@@ -42,7 +42,7 @@ def imag(val: ArrayLike, /) -> Array:
     Array([2.], dtype=float32)
     """
     (val,) = promote_args("imag", val)
-    return numbers.imag(val) if dtypes.is_complex(dtype_of(val)) else shape.full_like(val, 0)
+    return numbers.imag(val) if dtypes.is_complex(dtype_of(val)) else filling.full_like(val, 0)
 
 
 def conjugate(x: ArrayLike, /) -> Array:

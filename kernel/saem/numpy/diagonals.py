@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from saem.core import errors
-from saem.core.avals import Seen, aval_of
+from saem.core.avals import aval_of
 from saem.core.dimensions import Dim, larger, smaller
+from saem.core.placement_types import Seen
 from saem.core.sharded import entries_of
 from saem.core.trace import Tracer
 from saem.jit.library import library_function
@@ -22,8 +23,8 @@ from saem.numpy.indexing import getitem
 from saem.numpy.manipulation import moveaxis
 from saem.numpy.matrices import eye
 from saem.numpy.promote import check_arraylike
+from saem.ops.filling import iota
 from saem.ops.linear import permute
-from saem.ops.shape import iota
 from saem.typing import Array, ArrayLike, DTypeLike
 
 

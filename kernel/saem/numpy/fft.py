@@ -30,9 +30,10 @@ from saem.numpy.manipulation import moveaxis
 from saem.numpy.rearranging import roll
 from saem.ops.arithmetic import div, mul
 from saem.ops.convert import convert_element_type
+from saem.ops.filling import iota
 from saem.ops.linear import literal
 from saem.ops.numbers import conj
-from saem.ops.shape import canonical_axis, iota
+from saem.ops.shape import canonical_axis
 from saem.ops.slicing import pad, slice_in_dim
 from saem.signal.fft import Fft, FftType
 from saem.typing import Array, ArrayLike, DTypeLike

@@ -20,7 +20,7 @@ from saem.core import dtypes, errors
 from saem.core.trace import concrete_or_none
 from saem.jit.library import library_function
 from saem.numpy.axes import array_argument
-from saem.numpy.creation import zeros
+from saem.numpy.filling import zeros
 from saem.numpy.joining import concatenate
 from saem.numpy.linalg.decompositions import eigvals
 from saem.numpy.linalg.equations import inv, lstsq

@@ -32,7 +32,7 @@ from saem.numpy.promote import (
     scalar,
 )
 from saem.ops import arithmetic as ops
-from saem.ops import compare, numbers, shape
+from saem.ops import compare, filling, numbers
 from saem.ops.compare import Eq, Ne
 from saem.ops.convert import bitcast_convert_type, convert_element_type
 from saem.ops.linear import literal
@@ -45,7 +45,7 @@ NEAREST_EVEN = RoundingMethod.TO_NEAREST_EVEN
 
 def everywhere(x: Any, truth: bool) -> Any:
     """Return booleans of the shape of ``x``, all ``truth``."""
-    return shape.full(aval_of(x).shape, np.bool_(truth))
+    return filling.full(aval_of(x).shape, np.bool_(truth))
 
 
 # -- what is it ------------------------------------------------------------------------------------

@@ -27,9 +27,10 @@ from saem.numpy.promote import broadcast_shapes
 from saem.ops.arithmetic import add, mul
 from saem.ops.compare import lt
 from saem.ops.convert import convert_element_type
+from saem.ops.filling import iota
 from saem.ops.linear import broadcast_in_dim, literal
 from saem.ops.select import select_n
-from saem.ops.shape import concatenate, iota
+from saem.ops.shape import concatenate
 from saem.ops.windows import GatherDimensionNumbers
 
 INT32, INT64 = np.dtype(np.int32), np.dtype(np.int64)

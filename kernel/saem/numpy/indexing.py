@@ -45,11 +45,12 @@ from saem.numpy.index_plan import (
 )
 from saem.numpy.promote import as_value, check_broadcast, convert_value
 from saem.ops.dynamic_slicing import DynamicSlice
+from saem.ops.filling import full_like
 from saem.ops.gather import Gather, ScatterAdd
 from saem.ops.linear import broadcast_in_dim, literal, zeros_of
 from saem.ops.reshard import freely
 from saem.ops.scatter import Scatter, ScatterMax, ScatterMin, ScatterMul, ScatterSub
-from saem.ops.shape import expand_dims, full_like, reshape, rev, squeeze
+from saem.ops.shape import expand_dims, reshape, rev, squeeze
 from saem.ops.slicing import Slice
 from saem.ops.windows import GatherScatterMode
 

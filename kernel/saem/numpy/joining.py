@@ -29,7 +29,7 @@ from saem.numpy.index_plan import as_index
 from saem.numpy.indexing import getitem, scatter_update
 from saem.numpy.manipulation import atleast_1d, atleast_2d, atleast_3d, broadcast_to, ravel, reshape
 from saem.numpy.promote import check_arraylike, convert_value, listed, promote_dtypes, scalar
-from saem.ops import numbers, select, shape, slicing, stacking
+from saem.ops import filling, numbers, select, shape, slicing, stacking
 from saem.ops.convert import convert_element_type
 from saem.ops.dynamic_slicing import dynamic_slice_in_dim
 from saem.ops.linear import broadcast_in_dim, literal, permute
@@ -554,8 +554,8 @@ def wrapped(places: Any, size: int) -> Any:
 
 def _others(places: Any, size: int, count: int) -> Any:
     """Return the ``count`` numbers below ``size`` that are not among ``places``, in order."""
-    taken = scatter_update(shape.full((size,), np.int32(0)), (places,), np.int32(1), "set")
-    _, order = sort((taken, shape.iota(np.dtype("int32"), size)), num_keys=1)
+    taken = scatter_update(filling.full((size,), np.int32(0)), (places,), np.int32(1), "set")
+    _, order = sort((taken, filling.iota(np.dtype("int32"), size)), num_keys=1)
     return getitem(order, slice(0, count))
 
 
@@ -572,11 +572,11 @@ def _insert_dynamic(arr: Any, obj: Any, values: Any, axis: int) -> Any:
                                          for i, n in enumerate(arr.shape)]))
     last = as_index(size, np.dtype("int32"))
     places = broadcast_to(numbers.min(numbers.max(places, np.int32(0)), last), (count,))
-    ordered, order = sort((places, shape.iota(np.dtype("int32"), count)), num_keys=1)
+    ordered, order = sort((places, filling.iota(np.dtype("int32"), count)), num_keys=1)
     new = ordered + np.arange(count, dtype=np.int32)
     old = _others(new, size + count, size)
     lead = (slice(None),) * axis
-    whole = shape.full(tuple([size + count if i == axis else n
+    whole = filling.full(tuple([size + count if i == axis else n
                               for i, n in enumerate(arr.shape)]), scalar(0, arr.dtype))
     whole = scatter_update(whole, (*lead, new), getitem(values, (*lead, order)), "set")
     return scatter_update(whole, (*lead, old), arr, "set")

@@ -22,16 +22,8 @@ from saem.core.trace import Tracer
 from saem.jit.library import library_function
 from saem.numpy import arithmetic
 from saem.numpy.axes import as_array, known_number, numbers_may_be_arrays
-from saem.numpy.creation import (
-    FLOAT,
-    arange,
-    array,
-    canonical_shape,
-    check_dtype,
-    filled,
-    on_host,
-    placed,
-)
+from saem.numpy.creation import FLOAT, array, canonical_shape, check_dtype, on_host, placed
+from saem.numpy.filling import arange, filled
 from saem.numpy.promote import (
     FLOAT32,
     as_value,
@@ -44,7 +36,7 @@ from saem.numpy.promote import (
 )
 from saem.numpy.ranges import linspace
 from saem.ops import arithmetic as ops
-from saem.ops import compare, slicing
+from saem.ops import compare, filling, slicing
 from saem.ops import shape as shaping
 from saem.ops.convert import convert_element_type
 from saem.ops.linear import broadcast_in_dim
@@ -56,8 +48,8 @@ INT32 = np.dtype("int32")
 
 def _places(shape: tuple[int, int], k: int, order: Callable) -> Any:
     """Return where ``order(row + k, column)`` holds in a matrix of ``shape``."""
-    rows = shaping.broadcasted_iota(INT32, shape, 0)
-    columns = shaping.broadcasted_iota(INT32, shape, 1)
+    rows = filling.broadcasted_iota(INT32, shape, 0)
+    columns = filling.broadcasted_iota(INT32, shape, 1)
     return order(ops.add(rows, convert_value(k, INT32, False)), columns)
 
 
@@ -265,7 +257,7 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
         raise errors.explained(errors.ArgumentError, "vander.C2", "N must be nonnegative")
     dtype = dtypes.computed(aval.dtype)
     x = convert_value(x, dtype, aval.weak_type)
-    powers = shaping.iota(dtype, n)
+    powers = filling.iota(dtype, n)
     if not increasing:
         powers = ops.sub(scalar(n - 1, dtype), powers)
     bases = broadcast_in_dim(x, (aval.shape[0], 1), (0,))
@@ -340,7 +332,7 @@ def _indices(*, sizes: tuple[int, ...], dtype: Any, sparse: bool) -> Any:
     grids = []
     for axis, n in enumerate(sizes):
         thin = tuple(n if i == axis else 1 for i in range(len(sizes)))
-        grids.append(broadcast_in_dim(shaping.iota(dtype, n), thin if sparse else sizes, (axis,)))
+        grids.append(broadcast_in_dim(filling.iota(dtype, n), thin if sparse else sizes, (axis,)))
     if sparse:
         return tuple(grids)
     if not grids:

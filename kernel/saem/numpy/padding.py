@@ -28,7 +28,7 @@ from saem.numpy.promote import FLOAT32, broadcast_to, convert_value, scalar
 from saem.numpy.quantiles import median
 from saem.numpy.rearranging import part_along
 from saem.ops import arithmetic as ops
-from saem.ops import numbers, shape, slicing
+from saem.ops import filling, numbers, shape, slicing
 from saem.ops.linear import broadcast_in_dim, moveaxis
 from saem.typing import Array, ArrayLike
 
@@ -270,7 +270,7 @@ def _ramp(end: Any, edge: Any, count: int, axis: int) -> Any:
     work = dtypes.to_inexact(dtype)
     real = np.promote_types(dtypes.real_dtype(work), FLOAT32)
     sizes = tuple([count if i == axis else 1 for i in range(edge.ndim)])
-    step = ops.div(shape.broadcasted_iota(real, sizes, axis), scalar(max(count, 1), real))
+    step = ops.div(filling.broadcasted_iota(real, sizes, axis), scalar(max(count, 1), real))
     step = convert_value(step, work, False)
     low, high = convert_value(end, work, False), convert_value(edge, work, False)
     wide = tuple([count if i == axis else n for i, n in enumerate(edge.shape)])

@@ -36,6 +36,7 @@ from saem.ops.arithmetic import mul
 from saem.ops.compare import bitwise_and, eq
 from saem.ops.contract import PrecisionLike, dot_general, product_dtype
 from saem.ops.convert import convert
+from saem.ops.filling import broadcasted_iota
 from saem.ops.linear import (
     BroadcastInDim,
     broadcast_in_dim,
@@ -48,7 +49,7 @@ from saem.ops.numbers import conj
 from saem.ops.reduce import reduce_or
 from saem.ops.reshard import reshard_to, with_rank
 from saem.ops.select import select_n
-from saem.ops.shape import broadcasted_iota, canonical_axis, expand_dims, reshape, squeeze
+from saem.ops.shape import canonical_axis, expand_dims, reshape, squeeze
 from saem.placement.shardings import check_requested, named_sharding, requested_sharding
 from saem.typing import Array, ArrayLike, DTypeLike
 

@@ -18,17 +18,9 @@ from typing import Any
 import numpy as np
 
 from saem.core import config, dtypes, errors, promotion
-from saem.core.avals import (
-    NO_SUMS,
-    Seen,
-    aval_functions,
-    aval_of,
-    is_array_like,
-    kept,
-    own_aval,
-    with_entries,
-)
+from saem.core.avals import aval_functions, aval_of, is_array_like, kept, own_aval
 from saem.core.dimensions import Dim
+from saem.core.placement_types import NO_SUMS, Seen, with_entries
 from saem.core.sharded import ShardingTypeError, agreed, entries_of
 from saem.core.trace import bind
 from saem.ops.convert import cast, convert, warn_of_imaginary_part, weak_scalar

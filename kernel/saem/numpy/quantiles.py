@@ -32,7 +32,7 @@ from saem.numpy.promote import (
 from saem.numpy.reductions import strong
 from saem.numpy.reductions import sum as reduce_total
 from saem.ops import arithmetic as ops
-from saem.ops import compare, cumulative, numbers, reduce, select, shape, slicing
+from saem.ops import compare, cumulative, filling, numbers, reduce, select, shape, slicing
 from saem.ops.contract import product_dtype
 from saem.ops.linear import broadcast_in_dim, permute
 from saem.ops.reshard import freely
@@ -308,7 +308,7 @@ def _at(ordered: Any, place: Any, last: Any, lead: tuple[int, ...]) -> Any:
         out = getitem(ordered, (..., alone), mode="promise_in_bounds", wrap_negative_indices=False)
         return permute(out, (*range(len(lead), out.ndim), *range(len(lead))))
     full = index.shape[:asked] + lead
-    places = [shape.broadcasted_iota(np.dtype("int32"), full, len(full) - len(lead) + i)
+    places = [filling.broadcasted_iota(np.dtype("int32"), full, len(full) - len(lead) + i)
               for i in range(len(lead))]
     if index.shape != full:
         index = broadcast_in_dim(index, full, tuple(range(index.ndim)))

@@ -30,7 +30,7 @@ from saem.numpy.promote import (
     like,
 )
 from saem.ops import arithmetic as ops
-from saem.ops import numbers
+from saem.ops import filling, numbers
 from saem.ops import shape as shaping
 from saem.ops.linear import moveaxis
 from saem.typing import DTypeLike
@@ -95,7 +95,7 @@ def _evenly(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any) -> tupl
     if num > 1:
         step = ops.div(ops.sub(stop, start), like(start, gaps))
         real = dtypes.real_dtype(dtype)
-        part = shaping.iota(real, gaps)
+        part = filling.iota(real, gaps)
         part = ops.div(part, like(part, gaps))
         part = convert_value(part, dtype, False)
         part = shaping.reshape(part, (gaps, *(1,) * len(shape)))

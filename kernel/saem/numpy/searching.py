@@ -21,13 +21,13 @@ from saem.core.dimensions import larger
 from saem.core.trace import Tracer, concrete_or_none
 from saem.jit.library import library_function
 from saem.numpy.axes import known_number
-from saem.numpy.creation import filled
+from saem.numpy.filling import filled
 from saem.numpy.indexing import scatter_update
 from saem.numpy.logic import truth
 from saem.numpy.promote import as_value, check_arraylike, if_else, promote_dtypes, scalar
 from saem.numpy.selection import choose_where
 from saem.ops import arithmetic as ops
-from saem.ops import compare, numbers
+from saem.ops import compare, filling, numbers
 from saem.ops import shape as shaping
 from saem.ops.convert import convert_element_type
 from saem.ops.cumulative import cumsum
@@ -112,11 +112,11 @@ def _nonzero(a: Any, fills: tuple[Any, ...], size: int) -> tuple[Any, ...]:
     end = broadcast_in_dim(scalar(size, index), (count,), ())
     at = numbers.min(if_else(mask, ops.sub(so_far, scalar(1, index)), end), end)
     places = broadcast_in_dim(scalar(0, index), (size + 1,), ())
-    places = scatter_update(places, at, shaping.iota(index, count), "set", mode="drop",
+    places = scatter_update(places, at, filling.iota(index, count), "set", mode="drop",
                             wrap_negative_indices=False)
     places = slice_in_dim(places, 0, size)
     found = reduce_sum(convert_element_type(mask, index), (0,))
-    real = compare.lt(shaping.iota(index, size), found)
+    real = compare.lt(filling.iota(index, size), found)
     out = []
     for n, fill in zip(reversed(shape), reversed(fills)):
         n = scalar(larger(n, 1), index)

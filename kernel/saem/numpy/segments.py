@@ -21,10 +21,11 @@ from saem.numpy.axes import array_argument, known_number
 from saem.numpy.manipulation import broadcast_to
 from saem.numpy.reductions import max as _max
 from saem.ops import reduce
+from saem.ops.filling import full, iota
 from saem.ops.linear import broadcast_in_dim, literal, reduce_sum
 from saem.ops.reshard import freely
 from saem.ops.scatter import scatter_add, scatter_max, scatter_min, scatter_mul
-from saem.ops.shape import concatenate, full, iota
+from saem.ops.shape import concatenate
 from saem.ops.windows import ScatterDimensionNumbers
 from saem.typing import Array, ArrayLike
 

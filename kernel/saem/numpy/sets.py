@@ -22,7 +22,7 @@ from saem.core.avals import aval_of
 from saem.core.trace import concrete_or_none
 from saem.jit.library import library_function
 from saem.numpy.axes import array_argument, known_number
-from saem.numpy.creation import full
+from saem.numpy.filling import full
 from saem.numpy.indexing import getitem, scatter_update
 from saem.numpy.joining import concatenate
 from saem.numpy.manipulation import moveaxis, ravel
@@ -32,7 +32,7 @@ from saem.numpy.reductions import any as any_true
 from saem.numpy.searching import nonzero
 from saem.numpy.sorting import argsort, lexsort, sort
 from saem.ops import arithmetic as ops
-from saem.ops import compare, cumulative, shape, slicing
+from saem.ops import compare, cumulative, filling, shape, slicing
 from saem.ops.convert import convert
 from saem.ops.linear import broadcast_in_dim
 from saem.typing import Array, ArrayLike
@@ -89,7 +89,7 @@ def _runs(rows: Any, equal_nan: bool) -> tuple[Any, Any]:
     if rows.ndim == 1:
         order = argsort(rows)
     elif not math.prod(rows.shape[1:]):  # all rows are equal
-        order = shape.iota(dtypes.default_dtype(int), count)
+        order = filling.iota(dtypes.default_dtype(int), count)
     else:
         flat = shape.reshape(rows, (count, math.prod(rows.shape[1:])))
         order = lexsort([slicing.index_in_dim(flat, i, 1, False)

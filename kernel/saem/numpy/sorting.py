@@ -29,7 +29,7 @@ from saem.numpy.promote import check_arraylike, if_else, promote_dtypes, scalar
 from saem.numpy.reductions import requested_dtype, strong
 from saem.numpy.reductions import sum as total
 from saem.ops import arithmetic as ops
-from saem.ops import compare, numbers, shape, slicing
+from saem.ops import compare, filling, numbers, shape, slicing
 from saem.ops.convert import convert_element_type
 from saem.ops.linear import broadcast_in_dim, moveaxis
 from saem.ops.scatter import scatter
@@ -98,7 +98,7 @@ def argsort(a: ArrayLike, axis: int | None = -1, *, kind: None = None, order: No
         a, axis = ravel(a), 0
     axis = canonical_axis(axis, a.ndim)
     index = requested_dtype("argsort", dtype) or dtypes.default_dtype(int)
-    places = shape.broadcasted_iota(index, a.shape, axis, out_sharding=sharding_of(aval_of(a)))
+    places = filling.broadcasted_iota(index, a.shape, axis, out_sharding=sharding_of(aval_of(a)))
     if not descending:
         return lax_sort((a, places), axis, stable)[1]
     if not stable:
@@ -142,7 +142,7 @@ def lexsort(keys: Any, axis: int = -1) -> Any:
     if parts[0].ndim == 0:
         return scalar(0, dtypes.default_dtype(int))
     axis = canonical_axis(axis, parts[0].ndim)
-    places = shape.broadcasted_iota(dtypes.default_dtype(int), parts[0].shape, axis,
+    places = filling.broadcasted_iota(dtypes.default_dtype(int), parts[0].shape, axis,
                                     out_sharding=sharding_of(aval_of(parts[0])))
     return lax_sort((*reversed(parts), places), axis, num_keys=len(parts))[-1]
 
@@ -344,7 +344,7 @@ def _by_sorting(a: Any, v: Any, side: str, index: Any) -> Any:
 
 def _ranks(x: Any, index: Any) -> Any:
     """Return the place of each element once ``x`` is sorted, stably."""
-    places = shape.broadcasted_iota(index, x.shape, 0)
+    places = filling.broadcasted_iota(index, x.shape, 0)
     order = lax_sort((x, places), 0)[1]
     return lax_sort((order, places), 0)[1]
 

@@ -42,7 +42,7 @@ from saem.numpy.promote import (
 )
 from saem.numpy.reductions import as_truth, strong
 from saem.numpy.searching import nonzero
-from saem.ops import compare, select, shape, slicing
+from saem.ops import compare, filling, select, shape, slicing
 from saem.ops.convert import holding
 from saem.ops.gather import gather
 from saem.ops.shape import canonical_axis
@@ -156,8 +156,8 @@ def _by_products(arr: Any, indices: Any, axis: int) -> Any:
     values = shape.expand_dims(arr, (axis,))
     sizes = broadcast_shapes(places.shape, values.shape)
     here = compare.eq(broadcast_to(places, sizes),
-                      shape.broadcasted_iota(indices.dtype, sizes, axis + 1))
-    zeros = shape.full(sizes, 0, arr.dtype)
+                      filling.broadcasted_iota(indices.dtype, sizes, axis + 1))
+    zeros = filling.full(sizes, 0, arr.dtype)
     chosen = select.select_n(here, zeros, broadcast_to(values, sizes))
     return reductions.sum(chosen, axis=axis + 1, dtype=arr.dtype)
 
@@ -173,7 +173,7 @@ def _gather_along(arr: Any, indices: Any, axis: int, mode: Any, fill_value: Any)
         wide = tuple([indices.shape[i] if i in thin else n for i, n in enumerate(arr.shape)])
         arr = broadcast_to(arr, wide)
     if 0 in indices.shape or not arr.shape[axis]:
-        return shape.full(broadcast_shapes(*[
+        return filling.full(broadcast_shapes(*[
             tuple([indices.shape[axis] if i == axis else s for i, s in enumerate(x.shape)])
             for x in (arr, indices)]), 0, arr.dtype)
     whole = [i for i in others if indices.shape[i] == 1]
@@ -223,8 +223,8 @@ def compress(condition: ArrayLike, a: ArrayLike, axis: int | None = None, *,
         return found
     there = shape.expand_dims(compare.lt(places, scalar(length, places.dtype)),
                               tuple(range(1, a.ndim - axis)))
-    filling = convert_value(fill_value, found.dtype, False)
-    return if_else(there, found, broadcast_to(filling, found.shape))
+    value = convert_value(fill_value, found.dtype, False)
+    return if_else(there, found, broadcast_to(value, found.shape))
 
 
 def extract(condition: ArrayLike, arr: ArrayLike, *, size: int | None = None,
@@ -369,7 +369,7 @@ def _put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None,
             f"values.shape={values.shape} and indices.shape={indices.shape}.",
             advice="Give one value for each place, or one for all.")
     where = tuple([broadcast_to(indices, sizes) if i == axis else
-                   shape.broadcasted_iota(index, sizes, i) for i in range(arr.ndim)])
+                   filling.broadcasted_iota(index, sizes, i) for i in range(arr.ndim)])
     out = scatter_update(arr, where, broadcast_to(values, sizes), "set", mode=mode)
     return shape.reshape(out, whole)
 

@@ -21,12 +21,12 @@ from saem.core.avals import represented_aval
 from saem.core.dimensions import inconclusive, is_nonnegative, is_static
 from saem.jit.library import library_function
 from saem.numpy.axes import array_argument, known_number
-from saem.numpy.creation import ones
+from saem.numpy.filling import ones
 from saem.numpy.indexing import getitem, scatter_update
 from saem.numpy.manipulation import ravel
 from saem.numpy.promote import check_arraylike, scalar
 from saem.numpy.searching import nonzero
-from saem.ops import numbers, shape
+from saem.ops import filling, numbers
 from saem.ops.arithmetic import add
 from saem.ops.compare import ge, lt
 from saem.typing import Array, ArrayLike
@@ -54,7 +54,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Any, ...]:
     (Array([0, 1], dtype=int32), Array([0, 1], dtype=int32))
     """
     n, ndim = _count("diag_indices", "n", n), _count("diag_indices", "ndim", ndim)
-    return (shape.iota(dtypes.default_dtype(int), n),) * ndim
+    return (filling.iota(dtypes.default_dtype(int), n),) * ndim
 
 
 def _check_square(what: str, sizes: tuple[int, ...]) -> None:
@@ -113,7 +113,7 @@ def _open_places(name: str, n: Any, m: Any, k: int, low: bool) -> tuple[Any, Any
         count = triangle(n + k) if k <= 0 else n * n - triangle(n - k - 1)
     else:
         count = triangle(n - k - 1) if k >= -1 else n * n - triangle(n + k)
-    rows, columns = (shape.broadcasted_iota(np.int32, (n, m), axis) for axis in (0, 1))
+    rows, columns = (filling.broadcasted_iota(np.int32, (n, m), axis) for axis in (0, 1))
     mask = (ge if low else lt)(add(rows, np.int32(k)), columns)
     return nonzero(mask, size=count)
 
@@ -225,7 +225,7 @@ def fill_diagonal(a: ArrayLike, val: ArrayLike, wrap: bool = False, *,
 def _fill_diagonal(a: Any, val: Any) -> Any:
     a, val = array_argument("fill_diagonal", a, val)
     index, count = dtypes.default_dtype(int), min(a.shape)
-    places = shape.iota(index, count)
+    places = filling.iota(index, count)
     if val.ndim:
         val = ravel(val)
         if val.shape[0] != count:

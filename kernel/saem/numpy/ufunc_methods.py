@@ -26,7 +26,8 @@ from saem.core.sharded import without_axis
 from saem.loops.scan import scan
 from saem.numpy import cumulative, reductions
 from saem.numpy.axes import array_argument, canonical_axes, keep_axes
-from saem.numpy.creation import asarray, zeros_like
+from saem.numpy.creation import asarray
+from saem.numpy.filling import zeros_like
 from saem.numpy.functional import vectorize
 from saem.numpy.indexing import getitem, scatter_update
 from saem.numpy.promote import (
@@ -37,7 +38,7 @@ from saem.numpy.promote import (
     if_else,
 )
 from saem.numpy.ufuncs import refuse_ufunc_arguments
-from saem.ops import compare, shape
+from saem.ops import compare, filling, shape
 from saem.ops.linear import moveaxis, permute
 from saem.ops.reduce import reduce_and, reduce_or, reduce_xor
 from saem.ops.reshard import reshard_like
@@ -249,7 +250,7 @@ def at(function: Any, a: Any, indices: Any, b: Any = None, /, *, inplace: bool =
     pair = (a,) if b is None else (a, asarray(b))
     dtype = function_dtype(function, *pair)
     a, size = convert_value(a, dtype, False), math.prod(a.shape)
-    places = shape.reshape(shape.iota(np.dtype("int32"), size), a.shape)
+    places = shape.reshape(filling.iota(np.dtype("int32"), size), a.shape)
     places = getitem(places, indices, mode="fill")  # what is out of bounds is not written
     flat, count = shape.reshape(a, (size,)), math.prod(places.shape)
     if b is not None:
@@ -298,7 +299,7 @@ def reduceat(function: Any, a: Any, indices: Any, axis: int = 0, dtype: Any = No
             advice="They are where slices begin.")
     axis = canonical_axis(axis, a.ndim)
     rows = moveaxis(a, axis, 0)
-    end = shape.full((1,), rows.shape[0], indices.dtype)
+    end = filling.full((1,), rows.shape[0], indices.dtype)
     stops = shape.concatenate([getitem(indices, slice(1, None)), end], 0)
     inside = (len(rows.shape) - 1) * (1,)
 
@@ -309,7 +310,7 @@ def reduceat(function: Any, a: Any, indices: Any, axis: int = 0, dtype: Any = No
         new = convert_value(function(total, row), a.dtype, False)
         return if_else(shape.reshape(reached, (*reached.shape, *inside)), new, total), None
 
-    places = shape.iota(indices.dtype, rows.shape[0])
+    places = filling.iota(indices.dtype, rows.shape[0])
     folds, _ = scan(step, getitem(rows, indices), (places, rows))
     return moveaxis(folds, 0, axis)
 

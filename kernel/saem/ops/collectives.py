@@ -29,14 +29,16 @@ from saem.compile.collective_text import (
 )
 from saem.core import axes as named_axes
 from saem.core import dtypes, errors, tree
-from saem.core.avals import ShapedArray, Sums, aval_of
+from saem.core.avals import ShapedArray, aval_of
 from saem.core.axes import as_names, find, size_of
+from saem.core.placement_types import Sums
 from saem.core.primitive import NOT_LINEAR, Primitive, primitive
 from saem.core.trace import bind
 from saem.core.varying import vma_of
 from saem.ops import arithmetic, sharding_rules, sum_rules
 from saem.ops.compare import Eq
 from saem.ops.convert import convert
+from saem.ops.filling import iota
 from saem.ops.linear import (
     Identity,
     Linear,
@@ -47,7 +49,6 @@ from saem.ops.linear import (
 )
 from saem.ops.reduce import highest, lowest
 from saem.ops.select import select_n
-from saem.ops.shape import iota
 from saem.typing import Array
 
 # -- what all collectives share --------------------------------------------------------------------

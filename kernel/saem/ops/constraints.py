@@ -23,9 +23,10 @@ from saem.compile import dispatch
 from saem.compile.device_assignment import NO_DEMANDS, Demands, hold, mesh_inside
 from saem.compile.text import physical_aval, tensor_type
 from saem.core import axes, errors, tree
-from saem.core.avals import Seen, aval_of
+from saem.core.avals import aval_of
 from saem.core.jaxpr import ClosedJaxpr
 from saem.core.memory_spaces import MemorySpace
+from saem.core.placement_types import Seen
 from saem.core.primitive import primitive
 from saem.core.trace import Tracer, bind
 from saem.ops import sharding_rules
@@ -33,10 +34,9 @@ from saem.ops.linear import Identity
 from saem.ops.reshard import reshard_to, with_rank
 from saem.placement.layouts import Format, Layout, is_usual
 from saem.placement.meshes import Mesh, get_abstract_mesh, get_mesh, mesh_context, mesh_entered
+from saem.placement.partition_spec import PartitionSpec, axes_of
 from saem.placement.shardings import (
     NamedSharding,
-    PartitionSpec,
-    axes_of,
     check_requested,
     named_sharding,
     on_devices,

@@ -25,6 +25,7 @@ from saem.ops import sharding_rules
 from saem.ops.arithmetic import add, mul, sub
 from saem.ops.compare import eq
 from saem.ops.families import is_number, refused_dtype
+from saem.ops.filling import full_like
 from saem.ops.linear import add_cotangents, broadcast_new_dim
 from saem.ops.maths import exp, log, log1p
 from saem.ops.numbers import complex, is_finite, real
@@ -32,7 +33,7 @@ from saem.ops.numbers import max as larger
 from saem.ops.numbers import min as smaller
 from saem.ops.reduce import better_and_equal, highest, lowest
 from saem.ops.select import select_n
-from saem.ops.shape import concatenate, full_like, reshape, rev
+from saem.ops.shape import concatenate, reshape, rev
 from saem.ops.slicing import slice_in_dim
 from saem.typing import Array
 

@@ -17,10 +17,11 @@ import numpy as np
 
 from saem.compile.dispatch import put_value
 from saem.core import config, dtypes, errors
-from saem.core.avals import Seen, ShapedArray, aval_of, kept
+from saem.core.avals import ShapedArray, aval_of, kept
 from saem.core.axes import batch_entry, batching
 from saem.core.dimensions import as_shape
 from saem.core.memory_spaces import HOST, space_of
+from saem.core.placement_types import Seen
 from saem.core.primitive import (
     Primitive,
     UndefinedPrimal,

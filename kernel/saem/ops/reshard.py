@@ -18,24 +18,18 @@ from typing import Any
 from saem.compile import dispatch, lowering
 from saem.compile.device_assignment import hold
 from saem.core import axes, dtypes, errors, sharded, tree
-from saem.core.avals import (
-    ShapedArray,
-    ShapeDtypeStruct,
-    Sums,
-    aval_functions,
-    aval_of,
-    names_of,
-)
+from saem.core.avals import ShapedArray, ShapeDtypeStruct, aval_functions, aval_of
 from saem.core.infer import infer
+from saem.core.placement_types import Sums, names_of
 from saem.core.primitive import primitive
 from saem.core.sharded import entries_of, like_type, same_sharding, with_entry
 from saem.core.trace import bind
 from saem.ops import sum_rules
 from saem.ops.linear import Linear
 from saem.placement.meshes import AbstractMesh, AxisType, Mesh, get_abstract_mesh, mesh_context
+from saem.placement.partition_spec import PartitionSpec
 from saem.placement.shardings import (
     NamedSharding,
-    PartitionSpec,
     holds_addends,
     named_sharding,
     requested_sharding,

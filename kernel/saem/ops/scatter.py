@@ -25,6 +25,7 @@ from saem.core.trace import bind
 from saem.ops.arithmetic import div, mul, neg
 from saem.ops.compare import complex_extremum, eq
 from saem.ops.families import is_number
+from saem.ops.filling import broadcasted_iota
 from saem.ops.gather import (
     LinearScatter,
     ScatterAdd,
@@ -34,7 +35,7 @@ from saem.ops.gather import (
 )
 from saem.ops.linear import add_cotangents, ones_of, zeros_of
 from saem.ops.select import select_n
-from saem.ops.shape import broadcasted_iota, reshape
+from saem.ops.shape import reshape
 from saem.ops.windows import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
 
 

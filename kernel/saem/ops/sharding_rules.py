@@ -16,7 +16,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-from saem.core.avals import names_of
+from saem.core.placement_types import names_of
 from saem.core.sharded import Case, agreed, entries_of
 
 Entries = tuple

@@ -24,9 +24,10 @@ from saem.core.sharded import sharding_of
 from saem.core.trace import bind
 from saem.ops import sharding_rules
 from saem.ops.compare import total_order
+from saem.ops.filling import broadcasted_iota
 from saem.ops.gather import gather
 from saem.ops.linear import broadcast_in_dim, stacked
-from saem.ops.shape import broadcasted_iota, canonical_axis
+from saem.ops.shape import canonical_axis
 from saem.ops.windows import GatherDimensionNumbers, GatherScatterMode
 from saem.typing import Array, ArrayLike
 

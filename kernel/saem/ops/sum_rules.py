@@ -13,7 +13,8 @@ from __future__ import annotations
 from typing import Any
 
 from saem.core import errors
-from saem.core.avals import NO_SUMS, NOWHERE, ShapedArray, Sums, names_of, sums_of_spec
+from saem.core.avals import ShapedArray
+from saem.core.placement_types import NO_SUMS, NOWHERE, Sums, names_of, sums_of_spec
 from saem.core.sharded import entries_of
 from saem.core.sums import SumsCase
 

@@ -21,8 +21,9 @@ from saem.compile.collective_text import CHANNEL, device_axes, groups_text, redu
 from saem.compile.regions import zeros
 from saem.core import axes as named_axes
 from saem.core import errors
-from saem.core.avals import ShapedArray, Sums, aval_of
+from saem.core.avals import ShapedArray, aval_of
 from saem.core.axes import as_names, size_of
+from saem.core.placement_types import Sums
 from saem.core.primitive import primitive
 from saem.core.trace import bind
 from saem.ops import arithmetic, sharding_rules, sum_rules

@@ -34,7 +34,8 @@ from saem.parallel.shard_map import Site
 from saem.placement.devices import backend as backend_of
 from saem.placement.devices import process_index
 from saem.placement.meshes import Mesh
-from saem.placement.shardings import NamedSharding, PartitionSpec
+from saem.placement.partition_spec import PartitionSpec
+from saem.placement.shardings import NamedSharding
 from saem.placement.spread import make_array_from_single_device_arrays, own_part
 from saem.transform.derivatives import as_array
 from saem.transform.mapping import is_none

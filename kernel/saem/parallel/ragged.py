@@ -31,11 +31,12 @@ from saem.ops.collectives import (
 )
 from saem.ops.compare import lt
 from saem.ops.cumulative import cumsum
+from saem.ops.filling import broadcasted_iota
 from saem.ops.gather import gather
 from saem.ops.linear import broadcast_in_dim, literal, permute, stacked, zeros_of
 from saem.ops.scatter import scatter, scatter_add
 from saem.ops.select import select_n
-from saem.ops.shape import broadcasted_iota, concatenate, expand_dims, reshape
+from saem.ops.shape import concatenate, expand_dims, reshape
 from saem.ops.windows import GatherDimensionNumbers, ScatterDimensionNumbers
 from saem.parallel.exchanges import all_to_all
 

@@ -18,16 +18,18 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from saem.core import axes, errors, tree
-from saem.core.avals import ShapedArray, aval_of, sums_of_spec
+from saem.core.avals import ShapedArray, aval_of
 from saem.core.axes import bound
 from saem.core.frames import boundary
+from saem.core.placement_types import sums_of_spec
 from saem.core.trace import bind
 from saem.core.varying import vma_of
 from saem.ops.collectives import PVary, VaryUnreducedCast
 from saem.ops.reshard import retyped, under
 from saem.parallel.shard_map_call import ShardMap, local_aval, manual_axes_of, spec_axes
 from saem.placement.meshes import AbstractMesh, AxisType, Mesh, get_abstract_mesh, get_mesh
-from saem.placement.shardings import NamedSharding, PartitionSpec, axes_of, check_spec
+from saem.placement.partition_spec import PartitionSpec, axes_of
+from saem.placement.shardings import NamedSharding, check_spec
 from saem.transform.derivatives import as_array
 from saem.transform.restructure import open_consts
 from saem.transform.staging import trace_flat

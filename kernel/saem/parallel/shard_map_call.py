@@ -25,7 +25,7 @@ from saem.compile.operations import Region
 from saem.compile.text import physical_aval, tensor_type
 from saem.core import axes
 from saem.core import jaxpr as jaxpr_module
-from saem.core.avals import NO_SUMS, ShapedArray, sums_of_spec
+from saem.core.avals import ShapedArray
 from saem.core.axes import Axis, names_in_jaxpr
 from saem.core.jaxpr import (
     ClosedJaxpr,
@@ -37,6 +37,7 @@ from saem.core.jaxpr import (
     split_list,
     with_nones,
 )
+from saem.core.placement_types import NO_SUMS, sums_of_spec
 from saem.core.primitive import UndefinedPrimal, primitive
 from saem.core.refs import AbstractRef
 from saem.core.sharded import entries_of, plain, shard_along, with_spec
@@ -48,13 +49,8 @@ from saem.ops.linear import broadcast_in_dim, number_like
 from saem.ops.reshard import retyped
 from saem.ops.shape import squeeze
 from saem.placement.meshes import AxisType, Mesh
-from saem.placement.shardings import (
-    NamedSharding,
-    PartitionSpec,
-    axes_of,
-    tiles,
-    unreduced_text,
-)
+from saem.placement.partition_spec import PartitionSpec, axes_of
+from saem.placement.shardings import NamedSharding, tiles, unreduced_text
 from saem.transform.linearize import PartialTrace, backward_pass, partial_eval_jaxpr
 from saem.transform.nested import Contents, HigherOrder, Nested
 from saem.transform.staging import trace_flat

@@ -19,12 +19,14 @@ from typing import Any, ClassVar, NamedTuple
 
 from saem import _jaxlib
 from saem.core import errors
-from saem.core.avals import Seen, ShapedArray
+from saem.core.avals import ShapedArray
 from saem.core.jaxpr import ClosedJaxpr
 from saem.core.memory_spaces import HOST, MemorySpace, space_of
+from saem.core.placement_types import Seen
 from saem.core.record import Record
 from saem.placement.meshes import mesh_context
-from saem.placement.shardings import NamedSharding, PartitionSpec
+from saem.placement.partition_spec import PartitionSpec
+from saem.placement.shardings import NamedSharding
 
 
 class _Auto:

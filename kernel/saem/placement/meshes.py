@@ -24,7 +24,7 @@ import numpy as np
 
 from saem import _jaxlib
 from saem.core import config
-from saem.core.avals import Seen
+from saem.core.placement_types import Seen
 from saem.core.record import Record
 from saem.placement import devices as device_module
 

@@ -39,6 +39,7 @@ from saem.core.refs import (
 from saem.core.trace import bind
 from saem.core.varying import varying, vma_of
 from saem.ops.convert import convert
+from saem.ops.filling import broadcasted_iota
 from saem.ops.linear import (
     BroadcastInDim,
     broadcast_in_dim,
@@ -49,7 +50,6 @@ from saem.ops.linear import (
     stacked,
     zeros_of,
 )
-from saem.ops.shape import broadcasted_iota
 from saem.refs.parts import add_rows, numpy_read, numpy_write, read, write
 
 # What references are outside traces; that module is built on this one.

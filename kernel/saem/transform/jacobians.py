@@ -32,9 +32,10 @@ from saem.core.trace import bind
 from saem.ops.arithmetic import add
 from saem.ops.compare import eq
 from saem.ops.convert import ConvertElementType, convert
+from saem.ops.filling import broadcasted_iota
 from saem.ops.linear import broadcast_in_dim, zeros_of
 from saem.ops.reshard import reshard_like
-from saem.ops.shape import broadcasted_iota, reshape
+from saem.ops.shape import reshape
 from saem.ops.slicing import slice_in_dim
 from saem.transform.derivatives import as_array, jvp, vjp
 from saem.transform.mapping import vmap

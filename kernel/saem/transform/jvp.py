@@ -18,9 +18,10 @@ from typing import Any
 from saem._jaxlib import ArrayImpl
 from saem.compile import lowering
 from saem.core import config
-from saem.core.avals import Seen, ShapedArray, aval_of
+from saem.core.avals import ShapedArray, aval_of
 from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr, once_per_program, split_list, with_nones
 from saem.core.leaks import check_leaks
+from saem.core.placement_types import Seen
 from saem.core.primitive import Primitive
 from saem.core.trace import Trace, Tracer, current, eval_trace, run_under, state
 from saem.ops.linear import zeros_of

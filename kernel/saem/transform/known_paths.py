@@ -30,10 +30,11 @@ import numpy as np
 from saem._jaxlib import ArrayImpl
 from saem.compile.dispatch import primitive_callable
 from saem.core import config, finite
-from saem.core.avals import Seen, aval_of
+from saem.core.avals import aval_of
 from saem.core.events import bus
 from saem.core.hi_types import AbstractHigh, is_high
 from saem.core.kept import Kept
+from saem.core.placement_types import Seen
 from saem.core.primitive import Primitive
 from saem.core.trace import Mark, eval_trace, marks_of, run_under, state
 from saem.ops.linear import ones_of

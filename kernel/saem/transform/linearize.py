@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from saem.core import config
 from saem.core import refs as core_refs
-from saem.core.avals import Seen, ShapedArray, aval_of
+from saem.core.avals import ShapedArray, aval_of
 from saem.core.hi_types import is_mutable
 from saem.core.jaxpr import (
     ClosedJaxpr,
@@ -32,6 +32,7 @@ from saem.core.jaxpr import (
     sub_jaxprs,
     with_nones,
 )
+from saem.core.placement_types import Seen
 from saem.core.primitive import Primitive, UndefinedPrimal
 from saem.core.refs import LinearRef, is_ref
 from saem.core.trace import Tracer, beneath, bind, current, go_to_source, state

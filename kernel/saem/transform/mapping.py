@@ -14,9 +14,10 @@ from typing import Any
 
 from saem.core import dtypes, errors, sharded, tree
 from saem.core.arguments import Parameters, check_callable, documented, wraps
-from saem.core.avals import Seen, aval_of
+from saem.core.avals import aval_of
 from saem.core.axes import Axis
 from saem.core.frames import boundary
+from saem.core.placement_types import Seen
 from saem.ops.convert import convert
 from saem.ops.linear import reduce_sum
 from saem.transform.derivatives import FlatFunction, as_array

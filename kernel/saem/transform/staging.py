@@ -21,7 +21,7 @@ import numpy as np
 from saem._jaxlib import ArrayImpl
 from saem.compile import lowering
 from saem.core import axes, config, errors, source
-from saem.core.avals import Kept, Seen, ShapedArray, aval_functions, aval_of
+from saem.core.avals import Kept, ShapedArray, aval_functions, aval_of
 from saem.core.events import FunctionRef, TraceBegin, TraceEnd, bus
 from saem.core.handles import dce_rules
 from saem.core.hi_types import is_high, is_mutable
@@ -29,6 +29,7 @@ from saem.core.infer import infer
 from saem.core.jaxpr import Atom, ClosedJaxpr, Eqn, Jaxpr, Literal, Var, pick
 from saem.core.lazy import later
 from saem.core.leaks import check_leaks, leaked_tracer
+from saem.core.placement_types import Seen
 from saem.core.primitive import Primitive
 from saem.core.sharded import entries_on, with_spec
 from saem.core.trace import Boundary, Mark, Trace, Tracer, eval_trace, marks_of, state

@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 from saem.core import dtypes, tree
 from saem.core.avals import aval_of, is_array_like
 from saem.core.trace import current, state
-from saem.ops.shape import canonical_axis, iota
+from saem.ops.filling import iota
+from saem.ops.shape import canonical_axis
 from saem.transform.derivatives import as_array
 from saem.transform.vmap import BatchTrace
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from cases import case, each
+from saem.ops import filling
 from saem.ops import shape as s
 
 DTYPES = ("f32", "bf16", "i32", "u8", "bool", "c64")
@@ -38,8 +39,8 @@ CASES = [
     *each(s.Tile((1, 0)), "f32", shape="3,2"),
     *each(s.Tile(()), "f32", shape=""),
     *each(s.Tile((2,)), "f32", shape="0"),
-    *[case(s.Iota(np.dtype(d), (3, 4), axis)) for d in
+    *[case(filling.Iota(np.dtype(d), (3, 4), axis)) for d in
       ("int32", "uint8", "float32", "complex64", "int8") for axis in (0, 1)],
-    case(s.Iota(np.dtype("int32"), (0,), 0)),
-    case(s.Iota(np.dtype("float32"), (2, 0, 3), 2)),
+    case(filling.Iota(np.dtype("int32"), (0,), 0)),
+    case(filling.Iota(np.dtype("float32"), (2, 0, 3), 2)),
 ]

@@ -31,10 +31,11 @@ from saem.ops import sharding_rules, sum_rules
 from saem.ops.arithmetic import add
 from saem.ops.compare import bitwise_not, bitwise_or
 from saem.ops.dynamic_slicing import dynamic_index_in_dim
+from saem.ops.filling import iota
 from saem.ops.linear import broadcast_in_dim, zeros_of
 from saem.ops.reduce import reduce_max, reduce_or
 from saem.ops.select import select_n
-from saem.ops.shape import iota, reshape
+from saem.ops.shape import reshape
 from saem.transform.vmap import match_dim
 
 # -- what can go wrong -----------------------------------------------------------------------------

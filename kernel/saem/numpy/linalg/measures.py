@@ -32,10 +32,11 @@ from saem.numpy.linalg.equations import inv
 from saem.numpy.manipulation import expand_dims as expand
 from saem.numpy.manipulation import moveaxis
 from saem.numpy.searching import where
+from saem.ops.filling import broadcasted_iota
 from saem.ops.linear import literal
 from saem.ops.maths import log, sqrt
 from saem.ops.numbers import abs as absolute
-from saem.ops.shape import broadcasted_iota, canonical_axis
+from saem.ops.shape import canonical_axis
 from saem.typing import Array, ArrayLike, DTypeLike
 
 

@@ -20,7 +20,8 @@ from saem.core import dtypes, errors
 from saem.core.avals import aval_of
 from saem.jit.library import library_function
 from saem.numpy.axes import array_argument
-from saem.numpy.creation import arange, asarray, zeros, zeros_like
+from saem.numpy.creation import asarray
+from saem.numpy.filling import arange, zeros, zeros_like
 from saem.numpy.joining import concatenate
 from saem.numpy.promote import broadcast_together, if_else, promote_dtypes
 from saem.numpy.rearranging import flip
