@@ -183,8 +183,8 @@ for _name in ("addressable_data", "addressable_shards", "committed", "copy_to_ho
         setattr(Tracer, _name, _asked_by_name(_name))
 
 
-joining: Any = lazy.later("saem.numpy.joining")
-_jaxlib.ArrayImpl.__iter__ = lambda x: joining.iterate(x)  # loaded when first iterated over
+splitting: Any = lazy.later("saem.numpy.splitting")
+_jaxlib.ArrayImpl.__iter__ = lambda x: splitting.iterate(x)  # loaded when first iterated over
 
 
 def _of_ref(name: str, otherwise: Callable, operator: str = "") -> Callable:

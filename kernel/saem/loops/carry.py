@@ -31,8 +31,8 @@ from saem.core.record import Record
 from saem.core.sharded import same_sharding
 from saem.core.trace import Tracer, bind
 from saem.core.varying import vma_of
-from saem.ops.collectives import PVary
 from saem.ops.convert import convert_element_type
+from saem.ops.device_sums import PVary
 from saem.ops.keys import key_watch
 from saem.placement.layouts import terms_of
 from saem.transform.programs import table_of

@@ -179,21 +179,15 @@ if _typing.TYPE_CHECKING:  # many programs use these, but not all: they are in t
     )
     from saem.numpy.joining import (
         append,
-        array_split,
         block,
         column_stack,
         concat,
         concatenate,
         delete,
-        dsplit,
         dstack,
-        hsplit,
         hstack,
         insert,
-        split,
         stack,
-        unstack,
-        vsplit,
         vstack,
     )
     from saem.numpy.own_derivatives import i0, logaddexp, logaddexp2
@@ -223,6 +217,7 @@ if _typing.TYPE_CHECKING:  # many programs use these, but not all: they are in t
         sort,
         sort_complex,
     )
+    from saem.numpy.splitting import array_split, dsplit, hsplit, split, unstack, vsplit
     from saem.numpy.take_and_put import (
         apply_along_axis,
         apply_over_axes,
@@ -276,8 +271,10 @@ __getattr__, __dir__ = _lazy.namespace(__name__, {
         "nancumprod nancumsum nanmax nanmean nanmin nanprod nanstd nansum nanvar",
     "saem.numpy.diagonals": "diagonal trace",
     "saem.numpy.joining":
-        "append array_split block column_stack concat concatenate delete dsplit "
-        "dstack hsplit hstack insert split stack unstack vsplit vstack",
+        "append block column_stack concat concatenate delete dstack hstack insert stack "
+        "vstack",
+    "saem.numpy.splitting":
+        "array_split dsplit hsplit split unstack vsplit",
     "saem.numpy.products":
         "dot einsum einsum_path inner kron matmul matvec outer tensordot vdot "
         "vecdot vecmat",

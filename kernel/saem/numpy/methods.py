@@ -28,6 +28,7 @@ at: Any = later("saem.numpy.at")
 float_ufuncs: Any = later("saem.numpy.float_ufuncs")
 indexing: Any = later("saem.numpy.indexing")
 joining: Any = later("saem.numpy.joining")
+splitting: Any = later("saem.numpy.splitting")
 take_and_put: Any = later("saem.numpy.take_and_put")
 
 
@@ -164,7 +165,7 @@ METHODS: dict[str, Callable] = {
     "reshape": manipulation.reshape_method,
     "__round__": round_method,
     # called by functions that libraries have copied from jax.jacobian (bijx)
-    "_split": lambda x, indices_or_sections, axis=0: joining.split(x, indices_or_sections, axis),
+    "_split": lambda x, indices_or_sections, axis=0: splitting.split(x, indices_or_sections, axis),
     "squeeze": manipulation.squeeze,
     "std": reductions.std,
     "sum": reductions.sum,

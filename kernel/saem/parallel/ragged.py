@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from saem.compile.collective_text import device_axes, groups_text
+from saem.compile.collective_text import Groups, device_axes, groups_text
 from saem.core import axes as named_axes
 from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
@@ -21,16 +21,10 @@ from saem.core.axes import as_names, size_of
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive
 from saem.core.trace import bind
 from saem.ops.arithmetic import add, div, mul
-from saem.ops.collectives import (
-    Groups,
-    canonical_groups,
-    check_names,
-    elsewhere,
-    no_groups,
-    vary_over,
-)
+from saem.ops.collectives import check_names, vary_over
 from saem.ops.compare import lt
 from saem.ops.cumulative import cumsum
+from saem.ops.device_sums import canonical_groups, elsewhere, no_groups
 from saem.ops.filling import broadcasted_iota
 from saem.ops.gather import gather
 from saem.ops.linear import broadcast_in_dim, literal, permute, stacked, zeros_of

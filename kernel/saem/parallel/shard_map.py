@@ -24,7 +24,7 @@ from saem.core.frames import boundary
 from saem.core.placement_types import sums_of_spec
 from saem.core.trace import bind
 from saem.core.varying import vma_of
-from saem.ops.collectives import PVary, VaryUnreducedCast
+from saem.ops.device_sums import PVary, VaryUnreducedCast
 from saem.ops.reshard import retyped, under
 from saem.parallel.shard_map_call import ShardMap, local_aval, manual_axes_of, spec_axes
 from saem.placement.meshes import AbstractMesh, AxisType, Mesh, get_abstract_mesh, get_mesh

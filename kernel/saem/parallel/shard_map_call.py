@@ -44,7 +44,7 @@ from saem.core.sharded import entries_of, plain, shard_along, with_spec
 from saem.core.trace import beneath, bind, bind_list, state
 from saem.core.varying import varying, vma_of
 from saem.ops import arithmetic
-from saem.ops.collectives import PSum
+from saem.ops.device_sums import PSum
 from saem.ops.linear import broadcast_in_dim, number_like
 from saem.ops.reshard import retyped
 from saem.ops.shape import squeeze

@@ -38,7 +38,7 @@ from saem.ops.keys import key_watch
 from saem.ops.reshard import Reshard, is_open_number, reduced_like
 from saem.placement.transfer_guards import unwatched
 
-collectives: Any = later("saem.ops.collectives")
+device_sums: Any = later("saem.ops.device_sums")
 
 SCALARS = (bool, int, float, complex)
 
@@ -154,8 +154,8 @@ class Recorder(Trace):
     def vary(self, atom: Atom, missing: frozenset, where: Any) -> Atom:
         """Return ``atom`` made to vary along the axes ``missing``."""
         reduced = atom.aval.sums.reduced
-        for prim, among in ((collectives.ReducedVaryCast, missing & reduced),
-                            (collectives.PVary, missing - reduced)):
+        for prim, among in ((device_sums.ReducedVaryCast, missing & reduced),
+                            (device_sums.PVary, missing - reduced)):
             names = tuple(axis.name for axis in axes.state.env if axis.name in among)
             if names:
                 var = Var(infer(prim(names), [atom.aval], True))

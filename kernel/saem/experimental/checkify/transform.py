@@ -47,8 +47,8 @@ from saem.experimental.checkify.checks import (
     init_error,
 )
 from saem.experimental.checkify.operations import Categories, ErrorCategory, run_one
-from saem.ops.collectives import PVary
 from saem.ops.compare import bitwise_and
+from saem.ops.device_sums import PVary
 from saem.ops.linear import broadcast_in_dim
 from saem.ops.reduce import reduce_or
 from saem.transform.derivatives import as_array
