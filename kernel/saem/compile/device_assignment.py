@@ -215,11 +215,7 @@ def _demanded(chosen: list[Any], args: Sequence[Any], demands: Demands) -> tuple
             ins[number] = have
         elif have is not None:
             if not same_partition(wanted, have, len(physical_aval(aval_of(args[number])).shape)):
-                raise IncompatiblePlaces(
-                    "Sharding passed to jit does not match the sharding on the respective arg. "
-                    f"Got jit sharding: {wanted}, arg sharding: {have} for {{}}.", (number,),
-                    "Place the argument first: jax.device_put(x, sharding); or leave in_shardings "
-                    "out.")
+                raise mismatch(wanted, have, number)
             moves |= wanted._device_assignment != have._device_assignment
     known = [s for s in (*ins, *demands.outs) if s is not None]
     mesh = demands.mesh
@@ -349,6 +345,15 @@ def same_partition(wanted: Any, have: Any, ndim: int) -> bool:
     Then ``jit`` moves the argument.
     """
     return wanted._to_xla_hlo_sharding(ndim) == have._to_xla_hlo_sharding(ndim)
+
+
+def mismatch(wanted: Any, have: Any, *numbers: int) -> IncompatiblePlaces:
+    """Return the error for an argument (of a number, if known) that ``jit`` wants otherwise."""
+    which = " for {}" if numbers else ""
+    return IncompatiblePlaces(
+        "Sharding passed to jit does not match the sharding on the respective arg. "
+        f"Got jit sharding: {wanted}, arg sharding: {have}{which}.", numbers,
+        "Place the argument first: jax.device_put(x, sharding); or leave in_shardings out.")
 
 
 def check_same_devices(a: Any, b: Any, numbers: tuple[int, ...]) -> None:

@@ -205,14 +205,21 @@ class Jitted:
         donated = (False,) * len(moved) + self.donated(bound) + (False,) * len(refs)
         ins, outs = self.shardings(bound, out_tree)
         demands = demands_of(closed, ins and [*ins, *[None] * len(refs)], outs)
-        return Entry(closed, out_tree, moved, mesh_set.value, donated, demands,
-                     refs if any(a.changes for a in closed.in_avals) else None)
+        entry = Entry(closed, out_tree, moved, mesh_set.value, donated, demands,
+                      refs if any(a.changes for a in closed.in_avals) else None)
+        check_shardings(entry)
+        return entry
 
     def call_of(self, entry: Entry) -> JitCall:
-        """Return the operation that stands for ``entry`` in other programs."""
+        """Return the operation that stands for ``entry`` in other programs.
+
+        Where its results go is said after it (``constrain``), so of results that are to lie
+        elsewhere none takes over a buffer.
+        """
         if entry.call is None:
+            donates = any(entry.donated) and all(s is None for s in entry.demands.outs)
             entry.call = calls.JitCall(
-                entry.closed, self.name, entry.donated if any(entry.donated) else (),
+                entry.closed, self.name, entry.donated if donates else (),
                 self.keep_unused, self.inline, entry.mesh)
         return entry.call
 
@@ -255,8 +262,6 @@ class Jitted:
         if self.device is not None:
             where, committed = self.device, True
         else:
-            if not entry.programs:
-                check_shardings(entry)
             where, committed = self.placement(entry, bound)
         terms = terms_of(entry.closed, bound.leaves, entry.demands) if Seen.storage else None
         key = (where, committed) if terms is None else (where, committed, terms)
@@ -264,7 +269,6 @@ class Jitted:
         if program is None:
             if new and self.is_watched():
                 self.publish_miss(bound)
-            check_shardings(entry)
             program = entry.programs[key] = dispatch.build(
                 entry.closed, where, committed, name=self.name, function=self.reference,
                 keep_unused=self.keep_unused, donated=entry.donated,
@@ -339,7 +343,7 @@ class Jitted:
         entry = self.entry(bound, self.avals(bound))
         if entry.refs is not None:
             self.add_references(bound, entry)
-        leaves = constrain(bound.leaves, entry.demands.ins)
+        leaves = constrain(bound.leaves, entry.demands.ins, of_jit=True)
         closed = entry.closed
         opened = not self.library or is_one_operation(closed, trace)
         if self.inline and trace.inlines and opened:
@@ -460,12 +464,13 @@ def is_outside(args: tuple, kwargs: dict[str, Any]) -> bool:
                    for x in tree.leaves((args, kwargs)))
 
 
-def constrain(values: Sequence[Any], shardings: Sequence[Any]) -> Sequence[Any]:
+def constrain(values: Sequence[Any], shardings: Sequence[Any], of_jit: bool = False
+              ) -> Sequence[Any]:
     """Return ``values`` with sharding constraints, where a sharding is given that is in no type."""
     if not shardings:
         return values
     return [x if s is None or getattr(getattr(s, "mesh", None), "explicit_axes", ()) else
-            bind(ShardingConstraint(s), x) for x, s in zip(values, shardings)]
+            bind(ShardingConstraint(s, of_jit), x) for x, s in zip(values, shardings)]
 
 
 def check_shardings(entry: Entry) -> None:

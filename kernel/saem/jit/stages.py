@@ -32,7 +32,6 @@ from saem.jit.jitted import (
     Bound,
     Entry,
     Jitted,
-    check_shardings,
 )
 from saem.ops.constraints import place_of, split_formats
 from saem.placement import devices
@@ -206,7 +205,6 @@ class Traced(Stage):
         With ``embed`` its constants are in the text, else they are further arguments.
         """
         where, committed = self.placed()
-        check_shardings(self._call.entry)
         platforms = platforms or (devices.lowering_platform(devices_of(where)[0]),)
         write = functools.partial(self._call.lower, where, embed=embed)
         made = [write(platform) for platform in platforms]

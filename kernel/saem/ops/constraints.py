@@ -20,7 +20,14 @@ from typing import Any
 
 from saem import _jaxlib
 from saem.compile import dispatch
-from saem.compile.device_assignment import NO_DEMANDS, Demands, hold, mesh_inside
+from saem.compile.device_assignment import (
+    NO_DEMANDS,
+    Demands,
+    hold,
+    mesh_inside,
+    mismatch,
+    same_partition,
+)
 from saem.compile.text import physical_aval, tensor_type
 from saem.core import axes, errors, tree
 from saem.core.avals import aval_of
@@ -47,9 +54,13 @@ from saem.placement.spread import check_rank
 
 @primitive("sharding_constraint")
 class ShardingConstraint(Identity):
-    """The identity, on a value that is placed as ``sharding`` says."""
+    """The identity, on a value that is placed as ``sharding`` says.
+
+    An argument of ``jit`` (``of_jit``) is refused if it was placed otherwise by its user.
+    """
 
     sharding: Any
+    of_jit: bool = False
 
     passes_nan = True
     shard_results = sharding_rules.unchanged
@@ -73,7 +84,10 @@ class ShardingConstraint(Identity):
                 f"{self.mesh} has no devices, and neither the sharding of the value nor the mesh "
                 f"in force is on such a mesh. The sharding on the input must be a NamedSharding, "
                 f"got {getattr(x, 'sharding', None)}. Put the program under jax.set_mesh(mesh).")
-        return dispatch.present(dispatch.put_spread(x, without_open_axes(sharding)), x)
+        sharding = without_open_axes(sharding)
+        if self.of_jit:
+            check_argument(sharding, x)
+        return dispatch.present(dispatch.put_spread(x, sharding), x)
 
     def lower(self, ctx, x):
         return x if self.mesh is None else constrained(ctx, x, self.sharding)
@@ -88,7 +102,18 @@ class ShardingConstraint(Identity):
             entries.insert(dims[0], PartitionSpec.UNCONSTRAINED
                            if axis is None or axis.spmd is None else axis.spmd)
             sharding = sharding.update(spec=sharding.spec.update(partitions=entries))
-        return bind(ShardingConstraint(sharding), xs[0]), dims[0]
+        return bind(ShardingConstraint(sharding, self.of_jit), xs[0]), dims[0]
+
+
+def check_argument(wanted: Any, x: Any) -> None:
+    """Refuse ``x``, an argument of ``jit(in_shardings=wanted)``, if it was placed otherwise.
+
+    Raises: ValueError.
+    """
+    held = hold(x)
+    if type(held) is _jaxlib.ArrayImpl and held.committed and not same_partition(
+            wanted, held.sharding, held.ndim):
+        raise mismatch(wanted, held.sharding)
 
 
 def without_open_axes(sharding: Any) -> Any:
