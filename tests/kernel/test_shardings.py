@@ -7,6 +7,7 @@ of programs is compared with what Shardy's reference says.
 from __future__ import annotations
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -513,3 +514,48 @@ def test_parts_lie_in_the_memory_of_the_whole(jax_oracle):
         "unpinned_host", "pinned_host", "device") for whole in [jax.device_put(
             jnp.arange(8.), NamedSharding(mesh, P("x"), memory_kind=kind))]
         for part in [whole.addressable_shards[1].data, whole.addressable_data(0)]]""")
+
+
+JITS_OF_JITS = """(lambda x, put, f, g, tried: [tried(call, given) for given in (
+        x, put(None, "d"), put(), jax.device_put(x, jax.devices()[1])) for call in (
+    f, jax.grad(lambda a: f(a).sum()), lambda a: jax.jvp(f, (a,), (a,)), lambda a: jax.vjp(f, a)[0],
+    lambda a: jax.vmap(f)(a[None]), jax.checkpoint(f), jax.jit(lambda a: f(a) + 0))]
+    + [tried(call, x) for call in (g, jax.jit(g), jax.jit(jax.grad(lambda a: g(a).sum())),
+       jax.vmap(lambda a: g(a)), lambda a: jax.eval_shape(g, a) and 1)])(
+    jnp.arange(128.).reshape(16, 8),
+    lambda *s: jax.device_put(jnp.arange(128.).reshape(16, 8), NamedSharding(line, P(*s))),
+    jax.jit(lambda x: x * 2, in_shardings=NamedSharding(line, P(None, "d"))),
+    jax.jit(lambda x: x.reshape(4, -1), out_shardings=NamedSharding(line, P("d"))), tried)"""
+
+
+def tried(call, given):
+    """Return the value of ``call(given)``, or how its refusal begins."""
+    try:
+        return call(given)
+    except ValueError as error:
+        words = str(error)
+        return next((known for known in (
+            "Sharding passed to jit does not match", "incompatible devices", "evenly divide")
+            if known in words), words)
+
+
+def test_what_jit_is_told_of_places_holds_where_its_call_is_a_part_of_others(jax_oracle):
+    agree(jax_oracle, JITS_OF_JITS)
+
+
+def test_an_argument_whose_results_lie_elsewhere_is_kept(jax_oracle):
+    def program():
+        line = jax.make_mesh((8,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))
+        s, whole = (jax.NamedSharding(line, jax.P(*n)) for n in (("d",), (None,)))
+        f = jax.jit(lambda x: jnp.cumsum(x, 0), out_shardings=whole, donate_argnums=0)
+        found = []
+        for call in (f, lambda x: jax.grad(lambda x: f(x).sum())(x), lambda x: jax.vjp(f, x),
+                     lambda x: jax.jvp(f, (x,), (x * 1,)), lambda x: jax.linearize(f, x)):
+            x = jax.device_put(jnp.ones((8, 4)), s)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                call(x)
+            found.append(x.is_deleted())
+        return found
+
+    same(jax_oracle, program)

@@ -170,6 +170,13 @@ class RuleJVP:
         return fronted(outs, dims), [f or d is not None for f, d in zip(found, dims)]
 
 
+def no_rule(size: int, batched: Sequence[bool], xs: Sequence[Any]) -> Any:
+    """Refuse to batch a derivative in a closed-over value: the rule of the user does not see it."""
+    raise NotImplementedError(
+        "custom_vmap: a derivative in a closed-over value has no batching rule. Pass the value to "
+        "the function as an argument.")
+
+
 def as_stack(x: Any, is_stack: bool, wanted: bool, size: int) -> Any:
     """Return ``x`` repeated for every example if it must be a stack but is none."""
     return x if x is None or is_stack == wanted else broadcast_new_dim(x, size, 0)
@@ -201,11 +208,7 @@ class CustomVmapCall(RuledCall):
         n = self.num_consts
         nonzero = tuple(t is not None for t in tangents)
         program, out_nonzero = jvp_jaxpr(self.call, nonzero)
-        if any(nonzero[:n]):
-            raise NotImplementedError(
-                "custom_vmap: a derivative in a closed-over value has no batching rule. Pass the "
-                "value to the function as an argument.")
-        rule = RuleJVP(self.rule, nonzero[n:], out_nonzero)
+        rule = no_rule if any(nonzero[:n]) else RuleJVP(self.rule, nonzero[n:], out_nonzero)
         outs = bind(CustomVmapCall(program, rule, n), *primals,
                     *(t for t in tangents if t is not None))
         return split_tangents(outs, out_nonzero)

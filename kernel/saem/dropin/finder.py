@@ -111,13 +111,17 @@ class _MadeModule(Loader):
 
 
 class _Refused(Loader):
-    """A loader of a module that is left out: importing it gives the reason."""
+    """A loader of a module that is left out: importing it gives the reason.
+
+    The error has the name of the package: one with the module's own name would be taken, by ``from
+    package import module``, for the answer that there is no such module, and the reason be lost.
+    """
 
     def __init__(self, why: str):
         self.why = why
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        raise ModuleNotFoundError(f"No module named {spec.name!r}: {self.why}", name=spec.name)
+        raise ModuleNotFoundError(f"No module named {spec.name!r}: {self.why}", name=spec.parent)
 
     def exec_module(self, module: ModuleType) -> None:
         pass
