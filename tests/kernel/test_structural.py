@@ -17,11 +17,12 @@ import pytest
 from saem import _wiring  # noqa: F401 - lets operations run
 from saem.compile.dispatch import put
 from saem.core.pretty import jaxpr_text
-from saem.ops import dynamic_slicing, gather, scatter, shape, slicing, stacking, windows
+from saem.ops import dynamic_slicing, filling, gather, scatter, shape, slicing, stacking, windows
 from saem.transform.staging import trace_flat
 
 lax = types.SimpleNamespace(**{
-    name: value for module in (windows, gather, scatter, shape, slicing, dynamic_slicing)
+    name: value for module in (windows, gather, scatter, shape, filling, slicing,
+                                   dynamic_slicing)
     for name, value in vars(module).items() if getattr(value, "__module__", "") == module.__name__})
 NAMES = {"lax": lax, "np": np, "jnp": types.SimpleNamespace(asarray=put)}
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
