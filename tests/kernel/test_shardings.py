@@ -559,3 +559,25 @@ def test_an_argument_whose_results_lie_elsewhere_is_kept(jax_oracle):
         return found
 
     same(jax_oracle, program)
+
+
+def test_derivatives_of_a_jit_that_is_told_of_places_are_those_of_jax(jax_oracle):
+    def program():
+        line = jax.make_mesh((8,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))
+        found = []
+        for spec in (("d",), (None, "d"), ()):
+            place = jax.NamedSharding(line, jax.P(*spec))
+            x = jax.device_put(jnp.arange(128.0).reshape(16, 8) / 100, place)
+            for fun in (lambda x: x.sum(0), lambda x: x.T @ x, lambda x: x[::-1].cumsum(0)):
+                for more in ({}, {"out_shardings": jax.NamedSharding(line, jax.P())}):
+                    f = jax.jit(fun, in_shardings=place, **more)
+                    square = lambda x, f=f: (f(x) ** 2).sum()
+                    found.append((
+                        jax.grad(square)(x), jax.vjp(f, x)[1](f(x)), jax.jvp(f, (x,), (x,))[1],
+                        jax.linearize(f, x)[1](jnp.ones((16, 8))), jax.jacrev(f)(x).sum(),
+                        jax.hessian(square)(x).sum(),
+                        jax.grad(lambda x, f=f: (jax.checkpoint(f)(x) ** 2).sum())(x),
+                        jax.grad(lambda y, f=f: (f(y * 2) ** 2).sum())(x)))
+        return found
+
+    same(jax_oracle, program, rtol=1e-5)

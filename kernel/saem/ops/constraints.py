@@ -104,6 +104,14 @@ class ShardingConstraint(Identity):
             sharding = sharding.update(spec=sharding.spec.update(partitions=entries))
         return bind(ShardingConstraint(sharding, self.of_jit), xs[0]), dims[0]
 
+    def jvp(self, primals, tangents):
+        """Tangents and cotangents lie where the engine computed them: they are never refused."""
+        (x,), (t,) = primals, tangents
+        return bind(self, x), None if t is None else bind(ShardingConstraint(self.sharding), t)
+
+    def transpose(self, ct, x):
+        return [bind(ShardingConstraint(self.sharding), ct)]
+
 
 def check_argument(wanted: Any, x: Any) -> None:
     """Refuse ``x``, an argument of ``jit(in_shardings=wanted)``, if it was placed otherwise.
