@@ -4,7 +4,7 @@ Small ones are made on the host and sent to the device: no program is compiled f
 Large ones are made on the device.  Inside a trace they are primitives.
 
 Read before: ``numpy.creation``.  Read after: ``numpy.ranges``, ``numpy.matrices``.
-Invariant: a shape never needs a compilation of its own while its array is small.
+Invariant: outside programs and meshes, a small array's shape needs no compilation of its own.
 """
 
 from __future__ import annotations

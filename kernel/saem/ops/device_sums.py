@@ -1,11 +1,11 @@
 """Which operations add up over devices, or say of which values that is still to be done?
 
 ``psum`` and its like are sums and maxima over named axes.  Casts compute nothing: what is the same
-on all devices becomes a value that may vary, or one addend of a sum.  Each cast has a sum as its
-transpose, and each sum a cast.
+on all devices becomes a value that may vary, or one addend of a sum.  The transpose of ``pvary``
+and of ``preduced`` is a sum, that of the other casts a cast.
 
 Read before: ``ops.linear``, ``core.axes``.  Read after: ``ops.collectives``.
-Invariant: the transpose of a transpose is the operation itself.
+Invariant: a cast, and the sum that is the transpose of one, is its transpose's own transpose.
 Source: StableHLO specification, all_reduce; the documentation of jax.shard_map and jax.lax.pcast.
 """
 

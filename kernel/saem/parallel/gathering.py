@@ -1,7 +1,7 @@
 """How do devices gather the parts that they hold, and scatter sums to those who need a part?
 
 Read before: ``ops.device_sums``.  Read after: ``parallel.exchanges``.
-Invariant: gathering and scattering sums are each other's transposes.
+Invariant: ``all_gather`` and ``reduce_scatter`` are each other's transposes.
 Source: StableHLO specification, all_gather and reduce_scatter.
 """
 
