@@ -561,6 +561,59 @@ def test_an_argument_whose_results_lie_elsewhere_is_kept(jax_oracle):
     same(jax_oracle, program)
 
 
+def test_calls_that_name_places_are_written_as_jaxs(jax_oracle):
+    def program():
+        line = jax.make_mesh((8,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))
+        s, whole = (jax.NamedSharding(line, jax.P(*n)) for n in (("d",), ()))
+        x, lax = jnp.arange(8.0), jax.lax
+        wave = lambda x: jnp.sin(x) * 2
+        two = lambda x, y: (jnp.sin(x) * 2, y, jnp.cos(y))
+        found = []
+        for f, g in [
+            (jax.jit(wave, in_shardings=s, out_shardings=whole),
+             jax.jit(two, in_shardings=(s, None))),
+            (jax.jit(wave, out_shardings=s),
+             jax.jit(two, in_shardings=s, out_shardings=(None, whole, s), donate_argnums=0)),
+        ]:
+            for call in (
+                    f, jax.jit(f), jax.grad(lambda x, f=f: f(x).sum()),
+                    lambda x, f=f: jax.vmap(f)(x[None]),
+                    lambda x, f=f: jax.jvp(f, (x,), (x,)), lambda x, f=f: jax.vjp(f, x)[1](x),
+                    lambda x, f=f: jax.linearize(f, x)[1](x),
+                    lambda x, f=f: lax.scan(lambda c, _: (f(c), None), x, None, 2)[0],
+                    jax.grad(lambda x, f=f: jax.checkpoint(f)(x).sum()),
+                    lambda x, g=g: g(x, x + 1), jax.grad(lambda x, g=g: g(x, x + 1)[0].sum()),
+                    jax.grad(lambda x, g=g: g(x, x)[1].sum())):
+                found.append(str(jax.make_jaxpr(call)(x)))
+        along = jax.vmap(jax.vmap(f, 1))
+        h = jax.jit(wave, in_shardings=whole, out_shardings=whole, inline=True)
+        return [*found, str(jax.make_jaxpr(h)(x)), str(jax.make_jaxpr(along)(jnp.ones((2, 8, 3)))),
+                str(jax.make_jaxpr(jax.vmap(h, spmd_axis_name="d"))(jnp.ones((2, 8, 3))))]
+
+    same(jax_oracle, program)
+
+
+def test_tangents_and_cotangents_that_lie_elsewhere_are_refused_as_arguments_are(jax_oracle):
+    def program():
+        line = jax.make_mesh((8,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))
+        s, whole = (jax.NamedSharding(line, jax.P(*n)) for n in (("d",), ()))
+        split, repeated = (jax.device_put(jnp.arange(8.0), place) for place in (s, whole))
+        f = jax.jit(lambda x: jnp.sin(x) * 2, in_shardings=s, out_shardings=whole)
+        found = []
+        for t in (split, repeated, jnp.arange(8.0)):
+            for call in (lambda t: jax.vjp(f, split)[1](t), lambda t: jax.jvp(f, (split,), (t,)),
+                         lambda t: jax.linearize(f, split)[1](t),
+                         lambda t: jax.grad(lambda x: (f(x) * t).sum())(split),
+                         lambda t: jax.grad(lambda x: (jax.checkpoint(f)(x) * t).sum())(split)):
+                try:
+                    found.append([(v, str(v.sharding.spec)) for v in jax.tree.leaves(call(t))])
+                except ValueError as error:
+                    found.append("does not match" in str(error))
+        return found
+
+    same(jax_oracle, program, rtol=1e-6)
+
+
 def test_derivatives_of_a_jit_that_is_told_of_places_are_those_of_jax(jax_oracle):
     def program():
         line = jax.make_mesh((8,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))

@@ -581,8 +581,9 @@ def _shard_arg(x: Any, sharding: Any, *_layout: Any) -> Any:
 def primitive_callable(prim: Any) -> Any:
     """Return the compiled form of one primitive, for arguments outside any trace."""
     programs = Kept()
-    mesh = mesh_named_by(prim)
-    demands = NO_DEMANDS if mesh is None else Demands(mesh=mesh, outs=prim.result_shardings)
+    demands = Demands(prim.in_shardings, prim.out_shardings, mesh_named_by(prim))
+    if not any(demands):
+        demands = NO_DEMANDS
 
     def miss(*args: Any) -> tuple[Any, FastPath | None, bool]:
         program, out_tree = program_of(prim, args, demands, programs)

@@ -204,8 +204,9 @@ class Primitive(Record):
     mesh: ClassVar[Any] = None
     # The sharding that a parameter requests of the result.
     requested_sharding: ClassVar[Any] = None
-    # The shardings that its results have where it runs alone, () if the compiler chooses them.
-    result_shardings: ClassVar[Any] = ()
+    # The shardings of its operands and results where it runs alone, () if the compiler chooses.
+    in_shardings: ClassVar[Any] = ()
+    out_shardings: ClassVar[Any] = ()
     # For each operand whether its buffer may become a result's where it runs alone, () if none may.
     donated_invars: ClassVar[Any] = ()
     # The named axes along which it communicates; None: those of the programs inside.

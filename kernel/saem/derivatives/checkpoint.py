@@ -49,9 +49,11 @@ from saem.jit.call import JitCall, ProgramCall
 from saem.jit.transfers import COPY, DevicePut
 from saem.loops.conditional import Cond
 from saem.loops.scan import Scan
+from saem.ops.constraints import ShardingConstraint
 from saem.ops.convert import reduce_precision
+from saem.placement.shardings import NamedSharding
 from saem.transform.linearize import PartialTrace, backward_pass, partial_eval_jaxpr
-from saem.transform.nested import HigherOrder
+from saem.transform.nested import HigherOrder, without_unneeded
 from saem.transform.programs import table_of
 from saem.transform.restructure import open_consts
 from saem.transform.staging import again, dead_code_free, trace_flat
@@ -87,6 +89,7 @@ class Remat(ProgramCall):
         return Remat(nested.programs[0], prevent, self.differentiated, self.policy)
 
     with_token = HigherOrder.with_token
+    trimmed = without_unneeded
 
     def flags(self, numbers: Iterable[int], more: int = 0) -> PreventCse:
         """Return ``prevent_cse`` of the inputs ``numbers``, and of ``more`` new inputs."""
@@ -363,12 +366,20 @@ def without_jits(closed: ClosedJaxpr) -> ClosedJaxpr:
 
     def step(eqn: Eqn, values: list[Any]) -> list[Any]:
         with at_source(eqn.source, eqn.stack):
-            if isinstance(eqn.operation, JitCall):
-                return interpret(eqn.operation.jaxpr, values, step)
+            call = eqn.operation
+            if isinstance(call, JitCall):
+                outs = interpret(call.jaxpr, constrained(values, call.in_shardings), step)
+                return constrained(outs, call.out_shardings)
             return bind_list(eqn.operation, values)
 
     return trace_flat(lambda *xs: interpret(closed, xs, step), closed.in_avals, name="checkpoint",
                       debug_name=closed.jaxpr.debug_name)
+
+
+def constrained(values: list[Any], shardings: tuple[Any, ...]) -> list[Any]:
+    """Return ``values``, each placed as its sharding says; () and None say nothing."""
+    return [bind(ShardingConstraint(s), x) if isinstance(s, NamedSharding) else x
+            for x, s in zip(values, shardings)] or values
 
 
 def pulled(closed: ClosedJaxpr, linear: tuple[bool, ...], has_ct: tuple[bool, ...]

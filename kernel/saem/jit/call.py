@@ -10,7 +10,8 @@ Invariant: the constants of the inner program are concrete; tracers it closed ov
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+import functools
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 from saem.compile import lowering
@@ -21,8 +22,10 @@ from saem.core.effects import in_order
 from saem.core.jaxpr import ClosedJaxpr, Literal, merge, once_per_program, pick, split_list
 from saem.core.primitive import Primitive, primitive
 from saem.core.trace import bind, state
+from saem.ops.constraints import constrained
+from saem.placement.shardings import NamedSharding
 from saem.transform.linearize import PartialTrace, partial_eval_jaxpr
-from saem.transform.nested import HigherOrder, Nested
+from saem.transform.nested import HigherOrder, Nested, without_unneeded
 from saem.transform.vmap import stacked_program
 
 _NUMBERS = (bool, int, float, complex)
@@ -50,24 +53,23 @@ class ProgramCall(HigherOrder):
         """Return the call of another program made from this one."""
         return dataclasses.replace(self, **{self.holds: closed})
 
-    def giving(self, closed: ClosedJaxpr, operands: Sequence[int | None]) -> Primitive:
-        """Return the call of ``closed``, whose operand ``i`` comes of operand ``operands[i]`` here.
+    def giving(self, closed: ClosedJaxpr, operands: Sequence[Any], results: Sequence[Any]
+               ) -> Primitive:
+        """Return the call of ``closed``, whose operands and results come of those numbered here.
 
-        It is None for an operand of another kind.
+        None stands for one of another kind, as for ``rebuilt``.
         """
         return self.with_program(closed)
 
     def rebuilt(self, nested, operands, results):
-        return self.giving(nested.programs[0], operands)
+        return self.giving(nested.programs[0], operands, results)
 
     def batch(self, size, xs, dims):
-        """Stacks go into the program as they are: it finds their batch axes where they lie."""
-        if not any(dims) or self.effects:
+        """Stacks go in and come out as they are, their batch axes where they lie."""
+        if self.effects:
             return super().batch(size, xs, dims)
-        program, out_batched = stacked_program(
-            self.program, size, tuple(dims), None, axes.batching())
-        call = self.giving(program, range(len(xs)))
-        return bind(call, *xs), [0 if b else None for b in out_batched]
+        program, out_dims = stacked_program(self.program, size, tuple(dims), axes.batching())
+        return bind(self.of_stacks(Nested((program,)), dims, out_dims), *xs), out_dims
 
     def with_token(self) -> tuple[Primitive, int]:
         """Where the program runs, a rule that comes with it has no part any more."""
@@ -93,6 +95,9 @@ class JitCall(ProgramCall):
     keep_unused: bool = False
     inline: bool = False
     ctx_mesh: Any = None  # that set_mesh had put in force, for who prints the program
+    # Where arguments and results are to lie, None for those that the compiler places.
+    in_shardings: tuple[Any, ...] = ()
+    out_shardings: tuple[Any, ...] = ()
 
     renamed: ClassVar[dict[str, str]] = {"name": "jaxpr_name"}
     splits_by_result = True
@@ -109,7 +114,19 @@ class JitCall(ProgramCall):
     def params(self):
         return {"jaxpr": self.jaxpr, "name": self.jaxpr_name, "inline": self.inline,
                 "donated_invars": self.donated_invars or (False,) * len(self.jaxpr.in_avals),
-                "keep_unused": self.keep_unused}
+                "keep_unused": self.keep_unused,
+                "in_shardings": self.in_shardings or (None,) * len(self.jaxpr.in_avals),
+                "out_shardings": self.out_shardings or (None,) * len(self.jaxpr.out_avals)}
+
+    @property
+    def is_placed(self) -> bool:
+        """Whether it names a place for an argument or a result."""
+        return any(s is not None for s in (*self.in_shardings, *self.out_shardings))
+
+    @property
+    def mesh(self):
+        return next((s.mesh for s in (*self.in_shardings, *self.out_shardings)
+                     if isinstance(s, NamedSharding)), None)
 
     def printed_params(self):
         shown: dict[str, Any] = {"name": self.jaxpr_name}
@@ -117,57 +134,89 @@ class JitCall(ProgramCall):
             shown["ctx_mesh"] = self.ctx_mesh
         if any(self.donated_invars):
             shown["donated_invars"] = self.donated_invars
+        if any(s is not None for s in self.in_shardings):
+            shown["in_shardings"] = tuple(s or UNSPECIFIED for s in self.in_shardings)
         if self.inline:
             shown["inline"] = True
         shown["jaxpr"] = self.jaxpr
-        return {**shown, "keep_unused": True} if self.keep_unused else shown
+        if self.keep_unused:
+            shown["keep_unused"] = True
+        if any(s is not None for s in self.out_shardings):
+            shown["out_shardings"] = tuple(s or UNSPECIFIED for s in self.out_shardings)
+        return shown
 
     def with_program(self, closed: ClosedJaxpr) -> JitCall:
         return JitCall(closed, self.jaxpr_name, keep_unused=self.keep_unused,
                        ctx_mesh=self.ctx_mesh)
 
-    def giving(self, closed: ClosedJaxpr, operands: Sequence[int | None]) -> JitCall:
-        """Return the call of ``closed``, which donates the operands that come of donated ones."""
+    def giving(self, closed: ClosedJaxpr, operands: Sequence[Any], results: Sequence[Any]
+               ) -> JitCall:
+        """What comes of a donated operand is donated; a companion lies where its value does."""
         made = self.with_program(closed)
-        if not any(self.donated_invars):
+        if any(self.donated_invars):
+            made = dataclasses.replace(
+                made, donated_invars=tuple(map(bool, from_sources(self.donated_invars, operands))))
+        return made if not self.is_placed else made.placed(
+            from_sources(self.in_shardings, operands), from_sources(self.out_shardings, results))
+
+    def placed(self, ins: Sequence[Any], outs: Sequence[Any]) -> JitCall:
+        """Return this call with its arguments and results where ``ins`` and ``outs`` say."""
+        return dataclasses.replace(self, in_shardings=tuple(ins), out_shardings=tuple(outs))
+
+    def of_stacks(self, nested, dims, out_dims):
+        made: Any = super().of_stacks(nested, dims, out_dims)
+        return made if not self.is_placed else made.placed(
+            map(stacked, made.in_shardings, dims), map(stacked, made.out_shardings, out_dims))
+
+    def transposed(self, nested, operands, cts, reached):
+        """A cotangent lies where that lies whose cotangent it is."""
+        made = self.giving(nested.programs[0], operands, [None] * len(reached))
+        if not self.is_placed:
             return made
-        return dataclasses.replace(made, donated_invars=tuple(
-            [i is not None and self.donated_invars[i] for i in operands]))
+        ins = [*from_sources(self.in_shardings, operands), *from_sources(self.out_shardings, cts)]
+        return made.placed(ins, from_sources(self.in_shardings, reached))
 
     with_token = HigherOrder.with_token
+    trimmed = without_unneeded
 
     def lower(self, ctx, *xs):
-        return lowering.call(ctx, self.jaxpr, xs, self.jaxpr_name)
+        given = list(map(functools.partial(placed_as, ctx), xs, self.in_shardings)) or xs
+        outs = lowering.call(ctx, self.jaxpr, given, self.jaxpr_name)
+        return list(map(functools.partial(placed_as, ctx), outs, self.out_shardings)) or outs
 
     def partial_eval(self, trace: PartialTrace, args: Sequence[Any]) -> list[Any]:
         """Run the part that needs no unknown input in the parent; record the rest."""
         unknown = tuple(not trace.is_known(x) for x in args)
         known, rest, out_unknown, count = partial_eval_jaxpr(self.jaxpr, unknown)
-        numbers = range(len(args))
+        numbers, results = range(len(args)), range(len(out_unknown))
         outs = self._run_known(trace, known, pick(args, unknown, False),
-                               pick(numbers, unknown, False))
+                               pick(numbers, unknown, False),
+                               [*pick(results, out_unknown, False), *[None] * count])
         outs, residuals = split_list(outs, len(outs) - count)
         outs = [put_value(x) if type(x) in _NUMBERS else x for x in outs]
         recorded = ()
         if any(out_unknown) or rest.effects:
-            call = self.giving(rest, [*[None] * count, *pick(numbers, unknown)])
+            call = self.giving(rest, [*[None] * count, *pick(numbers, unknown)],
+                               pick(results, out_unknown))
             recorded = trace.emit(call, [*residuals, *pick(args, unknown)])
         return merge(out_unknown, recorded, outs)
 
     def _run_known(self, trace: PartialTrace, program: ClosedJaxpr, args: Sequence[Any],
-                   places: Sequence[int | None]) -> list[Any]:
+                   operands: Sequence[int | None], results: Sequence[int | None]) -> list[Any]:
         """Run ``program`` below ``trace``; inputs and repetitions do not pass through the call.
 
-        ``places`` are those of ``args`` among the operands.  Of what runs now no operand is donated
-        that the linear program still needs.
+        Its inputs and outputs are the ``operands`` and ``results`` numbered here, or None.  Of what
+        runs now no operand is donated that the linear program still needs.
         """
-        trimmed, forward = forward_inputs(program)
+        moved = tuple([s is not None for s in from_sources(self.out_shardings, results)])
+        trimmed, forward, kept = forward_inputs(program, moved if any(moved) else ())
+        results = [results[i] for i in kept]
         if any(self.donated_invars) and not config.staging.value:
-            places = [None if i in forward else place for i, place in enumerate(places)]
+            operands = [None if i in forward else number for i, number in enumerate(operands)]
         saved = state.trace
         state.trace = parent = trace.parent
         try:
-            outs = (parent.process(self.giving(trimmed, places), tuple(args))
+            outs = (parent.process(self.giving(trimmed, operands, results), tuple(args))
                     if trimmed.jaxpr.outvars or trimmed.effects else ())
         finally:
             state.trace = saved
@@ -176,17 +225,62 @@ class JitCall(ProgramCall):
                 for source in forward]
 
 
+class Unspecified:
+    """What is printed for an argument or result that the compiler places."""
+
+    def __repr__(self) -> str:
+        return "UnspecifiedValue"
+
+
+UNSPECIFIED = Unspecified()
+
+
+def from_sources(items: Sequence[Any], sources: Iterable[Any]) -> list[Any]:
+    """Return the ``items`` numbered by ``sources``; None for other sources, or without items."""
+    return [items[i] if items and isinstance(i, int) else None for i in sources]
+
+
+def stacked(sharding: Any, axis: int | None) -> Any:
+    """Return the sharding of a stack along ``axis`` of values placed as ``sharding`` says."""
+    if axis is None or not isinstance(sharding, NamedSharding):
+        return sharding
+    entries = list(sharding.spec.partitions)
+    entries += [None] * (axis - len(entries))
+    mapped = axes.batching()
+    entries.insert(axis, axes.batch_entry() if mapped is None or mapped.spmd is None
+                   else mapped.spmd)
+    while entries and entries[-1] is None:
+        entries.pop()
+    return sharding.update(spec=sharding.spec.update(partitions=entries))
+
+
+def placed_as(ctx: Any, x: str, sharding: Any) -> str:
+    """Write that ``x`` is placed as ``sharding`` says, on a mesh; returns its name then."""
+    return constrained(ctx, x, sharding) if isinstance(sharding, NamedSharding) else x
+
+
 @once_per_program
-def forward_inputs(program: ClosedJaxpr) -> tuple[ClosedJaxpr, list[Any]]:
+def forward_inputs(program: ClosedJaxpr, moved: tuple[bool, ...]
+                   ) -> tuple[ClosedJaxpr, list[Any], list[int]]:
     """Return the program without outputs that are inputs, literals or repeated, and their sources.
 
-    A source is a literal, or a position among the inputs followed by the outputs that remain.
+    A source is a literal, or a position among the inputs followed by the outputs that remain, whose
+    numbers come last.  An output that is ``moved`` elsewhere remains.
     """
     places = {v: i for i, v in enumerate(program.jaxpr.invars)}
-    kept: list[Any] = []
-    for v in program.jaxpr.outvars:
-        if not isinstance(v, Literal) and v not in places:
-            places[v] = len(places)
-            kept.append(v)
-    forward = [v if isinstance(v, Literal) else places[v] for v in program.jaxpr.outvars]
-    return ClosedJaxpr(program.jaxpr.replace(outvars=kept), program.consts), forward
+    count = len(places)
+    kept: list[int] = []
+    forward: list[Any] = []
+    for number, v in enumerate(program.jaxpr.outvars):
+        if moved and moved[number]:
+            forward.append(count + len(kept))
+            kept.append(number)
+        elif isinstance(v, Literal):
+            forward.append(v)
+        else:
+            if v not in places:
+                places[v] = count + len(kept)
+                kept.append(number)
+            forward.append(places[v])
+    outs = [program.jaxpr.outvars[i] for i in kept]
+    return ClosedJaxpr(program.jaxpr.replace(outvars=outs), program.consts), forward, kept

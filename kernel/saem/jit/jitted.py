@@ -48,7 +48,7 @@ from saem.core.provenance import info_of
 from saem.core.refs import check_references
 from saem.core.trace import Trace, Tracer, bind, current, eval_trace, is_tracer, runs_at_once, state
 from saem.jit import signature
-from saem.ops.constraints import ShardingConstraint, demands_of, is_place, place_of, prefix
+from saem.ops.constraints import demands_of, is_place, place_of, prefix
 from saem.ops.keys import key_watch
 from saem.placement.layouts import terms_of
 from saem.placement.meshes import mesh_set
@@ -211,16 +211,14 @@ class Jitted:
         return entry
 
     def call_of(self, entry: Entry) -> JitCall:
-        """Return the operation that stands for ``entry`` in other programs.
-
-        Where its results go is said after it (``constrain``), so of results that are to lie
-        elsewhere none takes over a buffer.
-        """
+        """Return the operation that stands for ``entry`` in other programs."""
         if entry.call is None:
-            donates = any(entry.donated) and all(s is None for s in entry.demands.outs)
+            ins, outs = entry.demands[:2]
+            placed = any(s is not None for s in (*ins, *outs))
             entry.call = calls.JitCall(
-                entry.closed, self.name, entry.donated if donates else (),
-                self.keep_unused, self.inline, entry.mesh)
+                entry.closed, self.name, entry.donated if any(entry.donated) else (),
+                self.keep_unused, self.inline and not placed, entry.mesh,
+                (*[None] * len(entry.moved), *ins) if ins else (), outs)
         return entry.call
 
     def shardings(self, bound: Bound, out_tree: Any) -> tuple[list[Any], list[Any]]:
@@ -343,14 +341,13 @@ class Jitted:
         entry = self.entry(bound, self.avals(bound))
         if entry.refs is not None:
             self.add_references(bound, entry)
-        leaves = constrain(bound.leaves, entry.demands.ins, of_jit=True)
-        closed = entry.closed
+        closed, call = entry.closed, self.call_of(entry)
         opened = not self.library or is_one_operation(closed, trace)
-        if self.inline and trace.inlines and opened:
-            outs = eval_jaxpr(closed.jaxpr, closed.consts, *entry.moved, *leaves)
+        if call.inline and trace.inlines and opened:
+            outs = eval_jaxpr(closed.jaxpr, closed.consts, *entry.moved, *bound.leaves)
         else:
-            outs = bind(self.call_of(entry), *entry.moved, *leaves)
-        return entry.out_tree.unflatten(constrain(outs, entry.demands.outs))
+            outs = bind(call, *entry.moved, *bound.leaves)
+        return entry.out_tree.unflatten(outs)
 
     def call_outside(self, bound: Bound) -> tuple[Any, Any, bool]:
         """Run the program of a call outside of traces: (result, fast path or None, False)."""
@@ -462,15 +459,6 @@ def is_outside(args: tuple, kwargs: dict[str, Any]) -> bool:
         return False
     return not any(is_tracer(x) or hasattr(type(x), "__jax_array__")
                    for x in tree.leaves((args, kwargs)))
-
-
-def constrain(values: Sequence[Any], shardings: Sequence[Any], of_jit: bool = False
-              ) -> Sequence[Any]:
-    """Return ``values`` with sharding constraints, where a sharding is given that is in no type."""
-    if not shardings:
-        return values
-    return [x if s is None or getattr(getattr(s, "mesh", None), "explicit_axes", ()) else
-            bind(ShardingConstraint(s, of_jit), x) for x, s in zip(values, shardings)]
 
 
 def check_shardings(entry: Entry) -> None:

@@ -25,8 +25,6 @@ from saem.compile.device_assignment import (
     Demands,
     hold,
     mesh_inside,
-    mismatch,
-    same_partition,
 )
 from saem.compile.text import physical_aval, tensor_type
 from saem.core import axes, errors, tree
@@ -54,13 +52,9 @@ from saem.placement.spread import check_rank
 
 @primitive("sharding_constraint")
 class ShardingConstraint(Identity):
-    """The identity, on a value that is placed as ``sharding`` says.
-
-    An argument of ``jit`` (``of_jit``) is refused if it was placed otherwise by its user.
-    """
+    """The identity, on a value that is placed as ``sharding`` says."""
 
     sharding: Any
-    of_jit: bool = False
 
     passes_nan = True
     shard_results = sharding_rules.unchanged
@@ -85,8 +79,6 @@ class ShardingConstraint(Identity):
                 f"in force is on such a mesh. The sharding on the input must be a NamedSharding, "
                 f"got {getattr(x, 'sharding', None)}. Put the program under jax.set_mesh(mesh).")
         sharding = without_open_axes(sharding)
-        if self.of_jit:
-            check_argument(sharding, x)
         return dispatch.present(dispatch.put_spread(x, sharding), x)
 
     def lower(self, ctx, x):
@@ -102,26 +94,7 @@ class ShardingConstraint(Identity):
             entries.insert(dims[0], PartitionSpec.UNCONSTRAINED
                            if axis is None or axis.spmd is None else axis.spmd)
             sharding = sharding.update(spec=sharding.spec.update(partitions=entries))
-        return bind(ShardingConstraint(sharding, self.of_jit), xs[0]), dims[0]
-
-    def jvp(self, primals, tangents):
-        """Tangents and cotangents lie where the engine computed them: they are never refused."""
-        (x,), (t,) = primals, tangents
-        return bind(self, x), None if t is None else bind(ShardingConstraint(self.sharding), t)
-
-    def transpose(self, ct, x):
-        return [bind(ShardingConstraint(self.sharding), ct)]
-
-
-def check_argument(wanted: Any, x: Any) -> None:
-    """Refuse ``x``, an argument of ``jit(in_shardings=wanted)``, if it was placed otherwise.
-
-    Raises: ValueError.
-    """
-    held = hold(x)
-    if type(held) is _jaxlib.ArrayImpl and held.committed and not same_partition(
-            wanted, held.sharding, held.ndim):
-        raise mismatch(wanted, held.sharding)
+        return bind(ShardingConstraint(sharding), xs[0]), dims[0]
 
 
 def without_open_axes(sharding: Any) -> Any:

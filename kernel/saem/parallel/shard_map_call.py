@@ -137,7 +137,7 @@ class ShardMap(HigherOrder):
         return names_in_jaxpr(self.jaxpr) - self.manual_axes
 
     @property
-    def result_shardings(self) -> tuple:
+    def out_shardings(self) -> tuple:
         """Those of ``out_specs``, where they cover all axes of a mesh of devices."""
         if not isinstance(self.mesh, Mesh) or len(self.manual_axes) < len(self.mesh.axis_names):
             return ()

@@ -168,6 +168,8 @@ def linear_part(partial: PartialTrace, outs: Sequence[Any], out_tangents: Sequen
                 "operation without reverse-mode derivative, such as a custom_vmap function. "
                 "Give it one with custom_vjp.")
     closed = partial.close([t._var for t, nz in zip(out_tangents, nonzero_out) if nz])
+    if any(eqn.operation.trimmed is not None for eqn in closed.eqns):
+        closed = needed_part(closed)  # residuals of results that nothing reads are not held
     return Linearized(closed.jaxpr, closed.consts, nonzero, nonzero_out, in_avals,
                       [aval_of(x) for x in outs])
 
@@ -253,6 +255,15 @@ def _pull(prim: Primitive, cts: Sequence[Any], args: Sequence[Any]) -> Sequence[
     return prim.transpose(cts, *args)
 
 
+def needed_part(closed: ClosedJaxpr) -> ClosedJaxpr:
+    """Return ``closed`` without equations and constants that its results do not need."""
+    jaxpr = dead_code_free(closed.jaxpr)
+    used = jaxpr.reads()
+    read = [v in used for v in jaxpr.constvars]
+    return ClosedJaxpr(jaxpr.replace(constvars=pick(jaxpr.constvars, read)),
+                       pick(closed.consts, read))
+
+
 @once_per_program
 def partial_eval_jaxpr(closed: ClosedJaxpr, unknown: tuple[bool, ...]
                        ) -> tuple[ClosedJaxpr, ClosedJaxpr, list[bool], int]:
@@ -274,7 +285,7 @@ def partial_eval_jaxpr(closed: ClosedJaxpr, unknown: tuple[bool, ...]
             outs = eval_jaxpr(closed.jaxpr, closed.consts, *args)
         out_unknown[:] = [not partial.is_known(x) for x in outs]
         tail = partial.close([partial.as_atom(x) for x, u in zip(outs, out_unknown) if u])
-        tail = ClosedJaxpr(dead_code_free(tail.jaxpr), tail.consts)
+        tail = needed_part(tail)
         found.append(tail)
         return [*(x for x, u in zip(outs, out_unknown) if not u), *tail.consts]
 

@@ -263,7 +263,7 @@ def arranged(nested: Nested, number: int, closed: ClosedJaxpr, have: list[bool],
 # -- a batch axis ----------------------------------------------------------------------------------
 
 
-def retyped(prim: Primitive, size: int, xs: Sequence[Any], dims: Sequence[int | None]
+def retyped(prim: HigherOrder, size: int, xs: Sequence[Any], dims: Sequence[int | None]
             ) -> tuple[list[Any], list[int | None]]:
     """Apply ``prim`` to stacks: the batch rule of a primitive with programs inside."""
     nested = prim.nested
@@ -272,7 +272,7 @@ def retyped(prim: Primitive, size: int, xs: Sequence[Any], dims: Sequence[int | 
         (size, batched, axes.batching()), lambda: on_stacks(nested, size, batched))
     stacks = [x if place is None or d == place else match_dim(x, d, place, size)
               for x, d, place in zip(xs, dims, places)]
-    return bind(prim.rebuilt(new, *map(range, nested.counts())), *stacks), out_dims
+    return bind(prim.of_stacks(new, places, out_dims), *stacks), out_dims
 
 
 def on_stacks(nested: Nested, size: int, batched: tuple[bool, ...]
@@ -371,11 +371,11 @@ def without_unneeded(prim: Primitive, needed: Sequence[bool]
 
 
 def backwards(nested: Nested, linear: Sequence[bool], has_ct: tuple[bool, ...]
-              ) -> tuple[Nested | None, list[int | None], list[int]]:
+              ) -> tuple[Nested | None, list[int], list[int]]:
     """Return the transposed programs of a call or a choice, None if they do nothing.
 
-    They take the operands that are not ``linear``, then the cotangents that are not zero, and give
-    those of the operands whose numbers are in the last list.
+    They take the operands that are not ``linear``, whose numbers come second, then the cotangents
+    that are not zero, and give those of the operands whose numbers are in the last list.
     """
     flags = tuple(linear[nested.before:])
     made = [transpose_jaxpr(p, flags, has_ct) for p in nested.programs]
@@ -386,7 +386,7 @@ def backwards(nested: Nested, linear: Sequence[bool], has_ct: tuple[bool, ...]
         return None, [], []
     numbers = range(len(linear))
     return (nested.other(programs, 0, 0, None),
-            [*pick(numbers, linear, False), *[None] * sum(has_ct)],
+            pick(numbers, linear, False),
             pick(pick(numbers, linear), reached))
 
 
@@ -401,6 +401,20 @@ class HigherOrder(Primitive):
 
     __slots__ = ()
     multiple_results = True
+
+    def of_stacks(self, nested: Nested, dims: Sequence[int | None],
+                  out_dims: Sequence[int | None]) -> Primitive:
+        """Return the primitive made of programs of stacks along ``dims``, giving stacks."""
+        return self.rebuilt(nested, range(len(dims)), range(len(out_dims)))
+
+    def transposed(self, nested: Nested, operands: Sequence[int], cts: Sequence[int],
+                   reached: Sequence[int]) -> Primitive:
+        """Return the primitive made of transposed programs (``backwards``).
+
+        They take the ``operands``, and the cotangents of the results ``cts``, and give those of the
+        operands ``reached``.
+        """
+        return self.rebuilt(nested, [*operands, *[None] * len(cts)], reached)
 
     def with_token(self) -> tuple[Primitive, int]:
         return threaded(self)
@@ -418,9 +432,9 @@ class HigherOrder(Primitive):
             ("transpose", linear, has_ct), lambda: backwards(nested, linear, has_ct))
         if new is None:
             return [None] * len(args)
-        given = [args[i] for i in operands if i is not None]
-        outs = iter(bind(self.rebuilt(new, operands, reached), *given,
-                         *[ct for ct in cts if ct is not None]))
+        given = [args[i] for i in operands]
+        call = self.transposed(new, operands, pick(range(len(cts)), has_ct), reached)
+        outs = iter(bind(call, *given, *[ct for ct in cts if ct is not None]))
         found: list[Any] = [None] * len(args)
         for number in reached:
             found[number] = next(outs)

@@ -184,23 +184,31 @@ def batch_jaxpr(closed: ClosedJaxpr, size: int, batched: tuple[bool, ...],
     ``force_out`` marks outputs that must be stacked even if they are the same for all examples.
     """
     dims = tuple([0 if b else None for b in batched])
-    return stacked_program(closed, size, dims, force_out, axes.batching())
+    force = force_out or (False,) * len(closed.jaxpr.outvars)
+    program, out_dims = stacked_program(closed, size, dims, axes.batching(), force)
+    return program, [d is not None for d in out_dims]
 
 
 @once_per_program
 def stacked_program(closed: ClosedJaxpr, size: int, dims: tuple[int | None, ...],
-                    force_out: tuple[bool, ...] | None, axis: Axis | None
-                    ) -> tuple[ClosedJaxpr, list[bool]]:
-    """Do what ``batch_jaxpr`` does, for examples along ``axis``; ``dims`` are the batch axes."""
-    out_batched: list[bool] = []
+                    axis: Axis | None, force_out: tuple[bool, ...] | None = None
+                    ) -> tuple[ClosedJaxpr, list[int | None]]:
+    """Return the program on stacks along ``dims`` of examples along ``axis``, and those of outputs.
+
+    Stacks come out as they lie; with ``force_out`` their batch axis is 0, as ``batch_jaxpr`` says.
+    """
+    out_dims: list[int | None] = []
 
     def mapped(*xs: Any) -> list[Any]:
-        outs, out_dims = vmap_flat(
+        outs, out_dims[:] = vmap_flat(
             lambda *args: eval_jaxpr(closed.jaxpr, closed.consts, *args), size, xs, dims, axis)
-        force = force_out or (False,) * len(outs)
-        out_batched[:] = [d is not None or f for d, f in zip(out_dims, force)]
-        return [match_dim(x, d, 0, size, axis) if b else x
-                for x, d, b in zip(outs, out_dims, out_batched)]
+        if force_out is None:
+            return outs
+        outs = [x if d is None and not force else match_dim(x, d, 0, size, axis)
+                for x, d, force in zip(outs, out_dims, force_out)]
+        out_dims[:] = [None if d is None and not force else 0
+                       for d, force in zip(out_dims, force_out)]
+        return outs
 
     sharding = None if axis is None else axis.sharding
     entry = None if sharding is None else sharding.spec.partitions[0]
@@ -208,4 +216,4 @@ def stacked_program(closed: ClosedJaxpr, size: int, dims: tuple[int | None, ...]
              else with_axis(aval, size, sharding, entry, d)
              for aval, d in zip(closed.in_avals, dims)]
     program = trace_flat(mapped, avals, name="vmap", debug_name=closed.jaxpr.debug_name)
-    return program, out_batched
+    return program, out_dims
