@@ -561,6 +561,49 @@ def test_an_argument_whose_results_lie_elsewhere_is_kept(jax_oracle):
     same(jax_oracle, program)
 
 
+def placed_on(call, *given):
+    """Return the results of ``call(*given)``, their devices, and whether they are committed."""
+    try:
+        leaves = jax.tree.leaves(call(*given))
+    except ValueError as error:
+        return "incompatible devices" in str(error) or "does not match" in str(error)
+    return [(x, [d.id for d in sorted(x.devices(), key=lambda d: d.id)], x.committed)
+            for x in leaves]
+
+
+PLACED = {
+    "in_shardings": "jax.jit(lambda x: x * 2, in_shardings=two)",
+    "out_shardings": "jax.jit(lambda x: x * 2, out_shardings=two)",
+    "device": "jax.jit(lambda x: x * 2, device=jax.devices()[2])",
+    "constraint": "lambda x: jax.lax.with_sharding_constraint(x, two) * 2",
+    "device_put": "lambda x: jax.device_put(x, two) * 2",
+    "device_put to a device": "lambda x: jax.device_put(x, jax.devices()[2]) * 2",
+    "zeros": "lambda x: x + jnp.zeros(8, device=two)",
+    "arange": "lambda x: x + jnp.arange(8., device=two)",
+    "asarray": "lambda x: x + jnp.asarray([1.] * 8, device=jax.devices()[2])",
+    "full_like": "lambda x: x * jnp.full_like(x, 2., device=two)",
+    "eye": "lambda x: jnp.eye(8, device=two) @ x",
+    "eye on a device": "lambda x: jnp.eye(8, device=jax.devices()[2]) @ x",
+}
+
+
+@pytest.mark.filterwarnings("ignore:backend and device argument:DeprecationWarning")
+@pytest.mark.parametrize("body", PLACED.values(), ids=PLACED)
+def test_a_program_runs_where_a_part_of_it_is_to_be(jax_oracle, body):
+    agree(jax_oracle, f"""(lambda f, three, x: [placed_on(call, given) for given in (
+        x, jax.device_put(x, jax.devices()[3]),
+        jax.device_put(x, NamedSharding(line, P("d")))) for call in (
+        jax.jit(f), jax.jit(lambda x: three(f(x))), jax.jit(jax.grad(lambda x: f(x).sum())),
+        lambda x: jax.lax.cond(True, f, lambda x: x, x),
+        lambda x: jax.lax.scan(lambda c, _: (f(c), None), x, None, length=2),
+        jax.jit(lambda x: x + f(jnp.ones(8))),
+        lambda x: jax.jit(f).lower(x).compile()(x), jax.jit(lambda x: (f(x), x + 1)[1]))])(
+        {body.replace("two", "jax.sharding.SingleDeviceSharding(jax.devices()[2])")},
+        jax.jit(lambda x: x * 3,
+                out_shardings=jax.sharding.SingleDeviceSharding(jax.devices()[3])),
+        jnp.arange(8.))""")
+
+
 def test_calls_that_name_places_are_written_as_jaxs(jax_oracle):
     def program():
         line = jax.make_mesh((8,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from saem import _jaxlib
+from saem.compile.lowering import needed_equations
 from saem.compile.text import physical_aval
 from saem.core import errors, hi_types, sharded, source
 from saem.core.avals import ShapedArray, aval_of
@@ -140,7 +141,8 @@ class Spread(NamedTuple):
 class Demands(NamedTuple):
     """What a program requires of its place.
 
-    Shardings by argument and result, a mesh on which it must run, and layouts.
+    Shardings by argument and result, a mesh on which it must run, layouts, and the shardings to one
+    device that its equations name.
     """
 
     ins: tuple = ()
@@ -148,6 +150,7 @@ class Demands(NamedTuple):
     mesh: Any = None
     in_layouts: tuple = ()
     out_layouts: tuple = ()
+    devices: tuple = ()
 
 
 NO_DEMANDS = Demands()
@@ -217,7 +220,7 @@ def _demanded(chosen: list[Any], args: Sequence[Any], demands: Demands) -> tuple
             if not same_partition(wanted, have, len(physical_aval(aval_of(args[number])).shape)):
                 raise mismatch(wanted, have, number)
             moves |= wanted._device_assignment != have._device_assignment
-    known = [s for s in (*ins, *demands.outs) if s is not None]
+    known = [s for s in (*ins, *demands.outs, *demands.devices) if s is not None]
     mesh = demands.mesh
     for sharding in known:
         if not isinstance(mesh, Mesh) and isinstance(sharding, NamedSharding):
@@ -234,7 +237,7 @@ def _demanded(chosen: list[Any], args: Sequence[Any], demands: Demands) -> tuple
     if not isinstance(mesh, Mesh):
         mesh = with_devices(mesh, known)
     everywhere = NamedSharding(mesh, PartitionSpec())
-    for number, sharding in enumerate((*ins, *demands.outs)):
+    for number, sharding in enumerate((*ins, *demands.outs, *demands.devices)):
         if sharding is not None and isinstance(mesh, Mesh):
             check_same_devices(everywhere, sharding, (number,) if number < len(ins) else ())
     return Spread(mesh, tuple(ins), tuple(demands.outs), moves), True
@@ -284,33 +287,51 @@ def mesh_on(mesh: Any, devices: Sequence[Any]) -> Mesh:
                 mesh.axis_types)
 
 
-def mesh_inside(eqns: Sequence[Any]) -> Any:
-    """Return the mesh that equations name, also inside others; one with devices if there is."""
-    abstract = None
-    for eqn in eqns:
-        found = mesh_named_by(eqn.operation)
-        if isinstance(found, Mesh):
-            return found
-        abstract = abstract if found is None else found
-    return abstract
+class Named(NamedTuple):
+    """The places that equations name: a mesh, and shardings to one device."""
+
+    mesh: Any = None
+    devices: tuple = ()
+
+    def demands(self, ins: tuple = (), outs: tuple = ()) -> Demands:
+        """Return what these places and shardings of arguments and results require."""
+        if not ins and not outs and self.mesh is None and not self.devices:
+            return NO_DEMANDS
+        return Demands(ins, outs, self.mesh, devices=self.devices)
 
 
-def mesh_named_by(prim: Any) -> Any:
-    """Return the mesh that a primitive, or a program inside it, names; None if there is none."""
-    found = prim.mesh
-    if found is None and Seen.placements:
-        found = getattr(sharded.asked_for(prim), "mesh", None)
+def named_inside(jaxpr: Jaxpr) -> Named:
+    """Return the places that needed equations name, also inside others.
+
+    A mesh with devices comes before one without.
+    """
+    mesh, devices = None, ()
+    for eqn in needed_equations(jaxpr)[0]:
+        found = named_by(eqn.operation)
+        devices += found.devices
+        if not isinstance(mesh, Mesh) and found.mesh is not None:
+            mesh = found.mesh
+    return Named(mesh, tuple(dict.fromkeys(devices)))
+
+
+def named_by(prim: Any) -> Named:
+    """Return the places that a primitive, or a program inside it, names."""
+    mesh, devices = prim.mesh, prim.named_devices
+    if mesh is None and Seen.placements:
+        mesh = getattr(sharded.asked_for(prim), "mesh", None)
     # Only primitives with several results have programs inside.
-    for _, inner in sub_jaxprs(prim) if found is None and prim.multiple_results else ():
-        found = found if found is not None else mesh_of_program(inner)
-    return found
+    for _, inner in sub_jaxprs(prim) if prim.multiple_results else ():
+        found = named_in(inner)
+        mesh = found.mesh if mesh is None else mesh
+        devices += found.devices
+    return Named(mesh, devices)
 
 
-def mesh_of_program(program: ClosedJaxpr | Jaxpr) -> Any:
-    """Return the mesh that equations of ``program`` name, looked for once."""
+def named_in(program: ClosedJaxpr | Jaxpr) -> Named:
+    """Return the places that equations of ``program`` name, looked for once."""
     if isinstance(program, Jaxpr):  # among the parameters of a user's primitive
-        return mesh_inside(program.eqns)
-    return program.derived("mesh", lambda: mesh_inside(program.eqns))
+        return named_inside(program)
+    return program.derived("places", lambda: named_inside(program.jaxpr))
 
 
 def devices_of(where: Any) -> tuple:

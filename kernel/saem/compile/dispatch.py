@@ -22,13 +22,12 @@ from saem import _jaxlib
 from saem.compile import executables as compile
 from saem.compile import mappings
 from saem.compile.device_assignment import (
-    NO_DEMANDS,
     Demands,
     Spread,
     devices_of,
     held_as,
     hold,
-    mesh_named_by,
+    named_by,
     place_names,
     placement,
 )
@@ -581,9 +580,7 @@ def _shard_arg(x: Any, sharding: Any, *_layout: Any) -> Any:
 def primitive_callable(prim: Any) -> Any:
     """Return the compiled form of one primitive, for arguments outside any trace."""
     programs = Kept()
-    demands = Demands(prim.in_shardings, prim.out_shardings, mesh_named_by(prim))
-    if not any(demands):
-        demands = NO_DEMANDS
+    demands = named_by(prim).demands(prim.in_shardings, prim.out_shardings)
 
     def miss(*args: Any) -> tuple[Any, FastPath | None, bool]:
         program, out_tree = program_of(prim, args, demands, programs)

@@ -125,13 +125,14 @@ class Seen:
     ``placements``: avals with a placement, or a mesh with an Explicit axis; until then inferring
     a type is calling a typing rule.  ``sums``: specs with unreduced or reduced axes.
     ``storage``: memories and layouts other than a device's own.  ``states``: values of types that a
-    program defines and that change.
+    program defines and that change.  ``devices``: shardings to one device, given to a program.
     """
 
     placements: ClassVar[bool] = False
     sums: ClassVar[bool] = False
     storage: ClassVar[bool] = False
     states: ClassVar[bool] = False
+    devices: ClassVar[bool] = False
 
 
 def placement_of(sharding: Any, vma: frozenset = NOWHERE,

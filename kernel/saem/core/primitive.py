@@ -202,6 +202,8 @@ class Primitive(Record):
     layout: ClassVar[Any] = None
     # The mesh on which it must run.
     mesh: ClassVar[Any] = None
+    # The shardings to one device that its parameters name: it must run there.
+    named_devices: ClassVar[Any] = ()
     # The sharding that a parameter requests of the result.
     requested_sharding: ClassVar[Any] = None
     # The shardings of its operands and results where it runs alone, () if the compiler chooses.

@@ -23,6 +23,7 @@ from saem.core.jaxpr import ClosedJaxpr, Literal, merge, once_per_program, pick,
 from saem.core.primitive import Primitive, primitive
 from saem.core.trace import bind, state
 from saem.ops.constraints import constrained
+from saem.placement.devices import SingleDeviceSharding
 from saem.placement.shardings import NamedSharding
 from saem.transform.linearize import PartialTrace, partial_eval_jaxpr
 from saem.transform.nested import HigherOrder, Nested, without_unneeded
@@ -127,6 +128,11 @@ class JitCall(ProgramCall):
     def mesh(self):
         return next((s.mesh for s in (*self.in_shardings, *self.out_shardings)
                      if isinstance(s, NamedSharding)), None)
+
+    @property
+    def named_devices(self):
+        return tuple(s for s in (*self.in_shardings, *self.out_shardings)
+                     if isinstance(s, SingleDeviceSharding))
 
     def printed_params(self):
         shown: dict[str, Any] = {"name": self.jaxpr_name}

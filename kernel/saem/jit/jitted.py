@@ -50,6 +50,7 @@ from saem.core.trace import Trace, Tracer, bind, current, eval_trace, is_tracer,
 from saem.jit import signature
 from saem.ops.constraints import demands_of, is_place, place_of, prefix
 from saem.ops.keys import key_watch
+from saem.placement.devices import SingleDeviceSharding
 from saem.placement.layouts import terms_of
 from saem.placement.meshes import mesh_set
 from saem.placement.shardings import on_devices
@@ -228,6 +229,9 @@ class Jitted:
         """
         ins: list[Any] = []
         outs: list[Any] = []
+        if self.device is not None:
+            there = SingleDeviceSharding(self.device)
+            return [there] * len(bound.leaves), [there] * out_tree.num_leaves
         if self.in_shardings is not None:
             given = self.in_shardings
             given = tuple(given) if isinstance(given, list) else given
@@ -257,10 +261,7 @@ class Jitted:
 
         If there is none, listeners get a miss of that call, unless they had one (``new``).
         """
-        if self.device is not None:
-            where, committed = self.device, True
-        else:
-            where, committed = self.placement(entry, bound)
+        where, committed = self.placement(entry, bound)
         terms = terms_of(entry.closed, bound.leaves, entry.demands) if Seen.storage else None
         key = (where, committed) if terms is None else (where, committed, terms)
         program = entry.programs.get(key)

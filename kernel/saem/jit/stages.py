@@ -111,8 +111,6 @@ class Call(Types, Record):
 
     def place(self) -> tuple[Any, bool]:
         """Return where the program runs, by its arguments or the shardings of their structs."""
-        if self.info.device is not None:
-            return self.info.device, True
         return placement(self.bound.leaves, self.demands(), self.info.used(self.entry.closed))
 
     def demands(self) -> Demands:

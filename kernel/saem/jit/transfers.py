@@ -22,6 +22,7 @@ from saem.compile.lowering import whole
 from saem.core import effects, errors, tree
 from saem.core.avals import aval_of, is_array_like
 from saem.core.memory_spaces import MemorySpace, placed, space_of
+from saem.core.placement_types import Seen
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive
 from saem.core.refs import AbstractRef
 from saem.core.trace import Tracer, bind, concrete_or_none
@@ -29,6 +30,7 @@ from saem.ops import sharding_rules, sum_rules
 from saem.ops.constraints import constrained, prefix
 from saem.ops.convert import copy
 from saem.placement import devices
+from saem.placement.devices import SingleDeviceSharding
 from saem.placement.layouts import Format, Layout, check_layouts, format_of, space_of_sharding
 from saem.placement.meshes import Mesh, mesh_context
 from saem.placement.partition_spec import PartitionSpec
@@ -78,6 +80,10 @@ class DevicePut(Primitive):
     @property
     def mesh(self) -> Any:
         return getattr(self.requested_sharding, "mesh", None)
+
+    @property
+    def named_devices(self) -> tuple:
+        return tuple(d for d in self.devices if isinstance(d, SingleDeviceSharding))
 
     def put(self, x: Any) -> Any:
         """Return the one value ``x`` placed."""
@@ -184,6 +190,8 @@ def _put_in_program(leaves: list[Any], places: list[Any], srcs: list[Any],
     for leaf, place in zip(leaves, places):
         if isinstance(place, NamedSharding):
             check_rank(place, aval_of(leaf), "device_put args")
+        elif isinstance(place, SingleDeviceSharding):
+            Seen.devices = True
     came_from = []
     for src, leaf in zip(srcs, leaves):
         known = concrete_or_none(leaf) if isinstance(leaf, Tracer) else leaf

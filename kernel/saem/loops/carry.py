@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from saem.compile import dispatch
-from saem.compile.device_assignment import NO_DEMANDS, Demands, mesh_named_by, placement
+from saem.compile.device_assignment import named_by, placement
 from saem.compile.lowering import avals_of, one_equation
 from saem.core import axes, config, dtypes, errors, promotion, source, tree
 from saem.core.arguments import check_outputs, described
@@ -377,8 +377,7 @@ def run_at_once(owner: ClosedJaxpr, key: tuple, prim: Primitive, args: Sequence[
         if isinstance(x, Tracer):
             raise leaked_tracer(x)
     avals = avals_of(args)
-    mesh = owner.derived(("mesh", key), lambda: mesh_named_by(prim))
-    demands = NO_DEMANDS if mesh is None else Demands(mesh=mesh)
+    demands = owner.derived(("demands", key), lambda: named_by(prim).demands())
     where, committed = placement(args, demands)
     terms = terms_of(one_equation(prim, avals), args, demands) if Seen.storage else None
     program = owner.derived(

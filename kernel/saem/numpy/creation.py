@@ -42,6 +42,7 @@ from saem.ops import shape as shaping
 from saem.ops.convert import convert
 from saem.ops.convert import copy as copy_array
 from saem.ops.reshard import reshard_to
+from saem.placement.devices import SingleDeviceSharding
 from saem.placement.meshes import mesh_context
 from saem.placement.shardings import check_requested, named_sharding
 from saem.typing import Array, ArrayLike, DTypeLike
@@ -78,6 +79,8 @@ def placed(x: Any, where: Any) -> Any:
     """Return ``x`` committed to ``where``, a device or a sharding, if one is given."""
     if where is None or getattr(getattr(where, "mesh", None), "empty", False):
         return x  # the sharding of a type that names no mesh is no place
+    if isinstance(where, _jaxlib.Device):  # which a program heeds in a sharding alone
+        where = SingleDeviceSharding(where)
     explicit = named_sharding(where, len(aval_of(x).shape)) if Seen.placements else None
     return device_put(x, where) if explicit is None else reshard_to(x, explicit)
 

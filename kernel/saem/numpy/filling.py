@@ -23,6 +23,7 @@ from saem.core.placement_types import Seen
 from saem.core.refs import is_ref
 from saem.core.trace import Tracer, concrete_or_none
 from saem.jit.library import library_function
+from saem.jit.transfers import device_put
 from saem.numpy.creation import (
     FLOAT,
     SMALL,
@@ -44,6 +45,8 @@ from saem.ops import arithmetic as ops
 from saem.ops import filling
 from saem.ops.convert import cast, convert, weak_scalar
 from saem.ops.linear import literal, varying_as
+from saem.placement.devices import SingleDeviceSharding
+from saem.placement.layouts import is_usual
 from saem.placement.meshes import mesh_context
 from saem.placement.shardings import named_sharding
 from saem.placement.transfer_guards import unwatched
@@ -119,7 +122,15 @@ def full_placed(shape: tuple[int, ...], value: Any, where: Any, like: Any = None
         explicit = like if where is None else named_sharding(where, len(shape))
         if explicit is not None:
             return filling.full_of(shape, value, None, explicit)
-    return placed(filled(shape, value), where)
+    return filled_at(filled(shape, value), where)
+
+
+def filled_at(x: Any, where: Any) -> Any:
+    """Return the filled array ``x`` committed to ``where``; no program heeds one device, as on JAX.
+    """
+    if isinstance(where, SingleDeviceSharding) and is_usual(where):
+        where = where._device
+    return device_put(x, where) if isinstance(where, _jaxlib.Device) else placed(x, where)
 
 
 def full(shape: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None, *, device: Any = None,
@@ -141,7 +152,7 @@ def full(shape: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None, *, d
         value = convert_value(_known("full", value, wanted), wanted, False)
     if type(value) in PYTHON_NUMBERS or type(value) is np.generic:
         return full_placed(shape, value, where)
-    return placed(_spread(shape, value), where)
+    return filled_at(_spread(shape, value), where)
 
 
 def _known(name: str, value: Any, wanted: Any) -> Any:
@@ -243,7 +254,7 @@ def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any, where: Any) -> 
         return full_placed(shape, value, where, own)
     if where is None and not aval_of(value).shape and not weak:
         where = filling.place_like_that_of(a, shape)
-    return varying_as(placed(_spread(shape, value), where), aval)
+    return varying_as(filled_at(_spread(shape, value), where), aval)
 
 
 # -- counting --------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from saem import _jaxlib
 from saem.compile.dispatch import put
 from saem.core import config, dtypes, errors
 from saem.core.arguments import check_callable
@@ -23,7 +24,7 @@ from saem.jit.library import library_function
 from saem.numpy import arithmetic
 from saem.numpy.axes import as_array, known_number, numbers_may_be_arrays
 from saem.numpy.creation import FLOAT, array, canonical_shape, check_dtype, on_host, placed
-from saem.numpy.filling import arange, filled
+from saem.numpy.filling import arange, filled, filled_at
 from saem.numpy.promote import (
     FLOAT32,
     as_value,
@@ -99,7 +100,8 @@ def eye(N: int, M: int | None = None, k: int | ArrayLike = 0, dtype: DTypeLike |
         raise errors.explained(errors.ArgumentError, "eye.C2",
                                f"k must be a scalar integer; got {k}",
                                advice="It counts diagonals: 0 is the main one, 1 the one above.")
-    return placed(_pattern(_matrix_shape("eye", N, M), diagonal_number(k), "eq", dtype), device)
+    made = _pattern(_matrix_shape("eye", N, M), diagonal_number(k), "eq", dtype)
+    return filled_at(made, device) if isinstance(device, _jaxlib.Device) else placed(made, device)
 
 
 def identity(n: int, dtype: DTypeLike | None = None) -> Array:

@@ -20,12 +20,7 @@ from typing import Any
 
 from saem import _jaxlib
 from saem.compile import dispatch
-from saem.compile.device_assignment import (
-    NO_DEMANDS,
-    Demands,
-    hold,
-    mesh_inside,
-)
+from saem.compile.device_assignment import Demands, Named, hold, named_in
 from saem.compile.text import physical_aval, tensor_type
 from saem.core import axes, errors, tree
 from saem.core.avals import aval_of
@@ -37,6 +32,7 @@ from saem.core.trace import Tracer, bind
 from saem.ops import sharding_rules
 from saem.ops.linear import Identity
 from saem.ops.reshard import reshard_to, with_rank
+from saem.placement.devices import SingleDeviceSharding
 from saem.placement.layouts import Format, Layout, is_usual
 from saem.placement.meshes import Mesh, get_abstract_mesh, get_mesh, mesh_context, mesh_entered
 from saem.placement.partition_spec import PartitionSpec, axes_of
@@ -64,6 +60,11 @@ class ShardingConstraint(Identity):
     def mesh(self) -> Any:
         return getattr(self.sharding, "mesh", None)
 
+    @property
+    def named_devices(self) -> tuple:
+        sharding = self.sharding
+        return (sharding,) if isinstance(sharding, SingleDeviceSharding) else ()
+
     def printed_params(self):
         return {"context_mesh": mesh_entered.value or get_mesh(), "layout": None,
                 "sharding": self.sharding,
@@ -72,6 +73,8 @@ class ShardingConstraint(Identity):
                     if e is PartitionSpec.UNCONSTRAINED)}
 
     def eager(self, x):
+        if self.named_devices and is_usual(self.sharding):
+            return dispatch.primitive_callable(self)(x)
         sharding = on_devices(self.sharding, getattr(x, "sharding", None))
         if self.mesh is not None and not isinstance(sharding.mesh, Mesh):
             raise TypeError(
@@ -274,21 +277,25 @@ def demands_of(closed: ClosedJaxpr, ins: Sequence[Any] = (), outs: Sequence[Any]
 
     Among the shardings of arguments and results may be formats, whose layouts are taken apart.
     """
-    mesh = closed.derived("mesh", lambda: mesh_inside(closed.eqns)) if Mesh.in_use else None
-    if mesh is None and not any(s is not None for s in (*ins, *outs)):
-        return NO_DEMANDS
+    named = named_in(closed) if Mesh.in_use or Seen.devices else Named()
+    if not any(s is not None for s in (*ins, *outs)):
+        return named.demands()
     (ins, in_layouts), (outs, out_layouts) = map(split_formats, (ins, outs))
-    return Demands(tuple(ins), tuple(outs), mesh, tuple(in_layouts), tuple(out_layouts))
+    return named.demands(tuple(ins), tuple(outs))._replace(
+        in_layouts=tuple(in_layouts), out_layouts=tuple(out_layouts))
 
 
 def split_formats(places: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
     """Return the shardings of ``places`` and their layouts, () if none of them is a Format.
 
-    A sharding to an unusual memory switches on the checks of where values are held.
+    A sharding to an unusual memory switches on the checks of where values are held, one to a device
+    those of the devices that programs name.
     """
     for place in places:
         if isinstance(place, _jaxlib.Sharding) and not is_usual(place):
             Seen.storage = True
+        if isinstance(place, SingleDeviceSharding):
+            Seen.devices = True
     if not any(isinstance(place, Format) for place in places):
         return places, ()
     return ([p.sharding if isinstance(p, Format) else p for p in places],
