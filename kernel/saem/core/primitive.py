@@ -221,6 +221,9 @@ class Primitive(Record):
     # ``rebuilt(nested, operands, results)``: the primitive made of other programs.  The lists give
     # for each operand and result the number of the one it was, or accompanies; None: it is new.
     rebuilt: ClassVar[Callable[..., Any]]
+    # ``of_stacks(nested, dims, out_dims)``: the primitive made of programs of stacks along ``dims``
+    # that give stacks along ``out_dims``: ``rebuilt``, but for what it says of axes.
+    of_stacks: ClassVar[Callable[..., Any]]
 
     # -- the six rules --
     typing: ClassVar[Callable]

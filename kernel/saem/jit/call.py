@@ -176,7 +176,7 @@ class JitCall(ProgramCall):
 
     def transposed(self, nested, operands, cts, reached):
         """A cotangent lies where that lies whose cotangent it is."""
-        made = self.giving(nested.programs[0], operands, [None] * len(reached))
+        made: Any = super().transposed(nested, operands, cts, [None] * len(reached))
         if not self.is_placed:
             return made
         ins = [*from_sources(self.in_shardings, operands), *from_sources(self.out_shardings, cts)]

@@ -231,7 +231,7 @@ def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any, where: Any) -> 
             type(a) in aval_functions or isinstance(a, Tracer)):
         a = ShapeDtypeStruct(a.shape, dtypes.canonicalize(a.dtype))
     check_arraylike(name, a)
-    a = as_value(a)
+    a = 0 if type(a) is int else as_value(a)  # one of any size has the type of all
     aval = aval_of(a)
     if is_ref(aval):  # what it holds is not read
         aval = aval.inner_aval

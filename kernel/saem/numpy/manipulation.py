@@ -124,6 +124,7 @@ def reshape_method(x: Any, *args: Any, order: str = "C", copy: bool | None = Non
             and config.shortcuts.value:
         given = args[0] if args and type(args[0]) is tuple else args
         try:
+            given = tuple(map(operator.index, given))
             return x if keeps_shape(given, x) else _reshaper(given)(x)
         except TypeError as error:
             if isinstance(error, errors.Explained):

@@ -263,7 +263,7 @@ def arranged(nested: Nested, number: int, closed: ClosedJaxpr, have: list[bool],
 # -- a batch axis ----------------------------------------------------------------------------------
 
 
-def retyped(prim: HigherOrder, size: int, xs: Sequence[Any], dims: Sequence[int | None]
+def retyped(prim: Primitive, size: int, xs: Sequence[Any], dims: Sequence[int | None]
             ) -> tuple[list[Any], list[int | None]]:
     """Apply ``prim`` to stacks: the batch rule of a primitive with programs inside."""
     nested = prim.nested
@@ -408,7 +408,7 @@ class HigherOrder(Primitive):
         return self.rebuilt(nested, range(len(dims)), range(len(out_dims)))
 
     def transposed(self, nested: Nested, operands: Sequence[int], cts: Sequence[int],
-                   reached: Sequence[int]) -> Primitive:
+                   reached: Sequence[int | None]) -> Primitive:
         """Return the primitive made of transposed programs (``backwards``).
 
         They take the ``operands``, and the cotangents of the results ``cts``, and give those of the

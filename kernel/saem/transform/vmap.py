@@ -155,7 +155,7 @@ def moved(x: Any, dim: int, target: int) -> Any:
         raise ValueError(
             f"vmap: a value of type {aval} is batched along {dim!r}, and is needed along axis "
             f"{target}. Inside a mapped function such a value can be handed to primitives that "
-            "have a rule for it. Make an array of it before jit, or before it is returned.")
+            "have a rule for it. Make an array of it before it is returned.")
     return moveaxis(x, dim, target)
 
 
