@@ -549,3 +549,27 @@ def test_threads_learn_one_path(followed):
     assert not wrong
     jax.grad(f)(x)
     assert followed.count
+
+
+@pytest.mark.parametrize("fun", [
+    lambda x: part_of_jit(x, x + 1)[0].sum(),
+    lambda x: jax.checkpoint(part_of_jit)(x, x + 1)[2].sum(),
+    lambda x: lax.cond(x[0] > 1, part_of_jit, part_of_jit, x, x)[0].sum(),
+    lambda x: lax.scan(step_of_scan, (x, x), None, 3)[1].sum(),
+], ids=["jit", "checkpoint", "cond", "scan"])
+def test_derivatives_of_calls_with_unread_results_build_no_program_anew(monkeypatch, fun):
+    x = jnp.arange(3.0)
+    expected = [jax.grad(fun)(x) for _ in range(3)][-1]
+
+    def refuse(*args, **kwargs):
+        raise AssertionError("a program was built again")
+
+    monkeypatch.setattr(dispatch, "build", refuse)
+    np.testing.assert_array_equal(jax.grad(fun)(x), expected)
+
+
+def step_of_scan(carry, _):
+    return part_of_jit(*carry)[:2], carry[0].sum()
+
+
+part_of_jit = jax.jit(lambda x, y: (jnp.sin(x) * 2, y, jnp.cos(y)))

@@ -10,7 +10,6 @@ Invariant: the constants of the inner program are concrete; tracers it closed ov
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
@@ -120,11 +119,6 @@ class JitCall(ProgramCall):
                 "out_shardings": self.out_shardings or (None,) * len(self.jaxpr.out_avals)}
 
     @property
-    def is_placed(self) -> bool:
-        """Whether it names a place for an argument or a result."""
-        return any(s is not None for s in (*self.in_shardings, *self.out_shardings))
-
-    @property
     def mesh(self):
         return next((s.mesh for s in (*self.in_shardings, *self.out_shardings)
                      if isinstance(s, NamedSharding)), None)
@@ -152,18 +146,19 @@ class JitCall(ProgramCall):
         return shown
 
     def with_program(self, closed: ClosedJaxpr) -> JitCall:
-        return JitCall(closed, self.jaxpr_name, keep_unused=self.keep_unused,
-                       ctx_mesh=self.ctx_mesh)
+        return JitCall(closed, self.jaxpr_name, (), self.keep_unused, False, self.ctx_mesh)
 
     def giving(self, closed: ClosedJaxpr, operands: Sequence[Any], results: Sequence[Any]
                ) -> JitCall:
         """What comes of a donated operand is donated; a companion lies where its value does."""
         made = self.with_program(closed)
-        if any(self.donated_invars):
+        if self.donated_invars:
             made = dataclasses.replace(
                 made, donated_invars=tuple(map(bool, from_sources(self.donated_invars, operands))))
-        return made if not self.is_placed else made.placed(
-            from_sources(self.in_shardings, operands), from_sources(self.out_shardings, results))
+        if self.in_shardings or self.out_shardings:
+            made = made.placed(from_sources(self.in_shardings, operands),
+                               from_sources(self.out_shardings, results))
+        return made
 
     def placed(self, ins: Sequence[Any], outs: Sequence[Any]) -> JitCall:
         """Return this call with its arguments and results where ``ins`` and ``outs`` say."""
@@ -171,24 +166,27 @@ class JitCall(ProgramCall):
 
     def of_stacks(self, nested, dims, out_dims):
         made: Any = super().of_stacks(nested, dims, out_dims)
-        return made if not self.is_placed else made.placed(
-            map(stacked, made.in_shardings, dims), map(stacked, made.out_shardings, out_dims))
+        if self.in_shardings or self.out_shardings:
+            made = made.placed(map(stacked, made.in_shardings, dims),
+                               map(stacked, made.out_shardings, out_dims))
+        return made
 
     def transposed(self, nested, operands, cts, reached):
         """A cotangent lies where that lies whose cotangent it is."""
         made: Any = super().transposed(nested, operands, cts, [None] * len(reached))
-        if not self.is_placed:
-            return made
-        ins = [*from_sources(self.in_shardings, operands), *from_sources(self.out_shardings, cts)]
-        return made.placed(ins, from_sources(self.in_shardings, reached))
+        if self.in_shardings or self.out_shardings:
+            ins = from_sources(self.in_shardings, operands)
+            made = made.placed([*ins, *from_sources(self.out_shardings, cts)],
+                               from_sources(self.in_shardings, reached))
+        return made
 
     with_token = HigherOrder.with_token
     trimmed = without_unneeded
 
     def lower(self, ctx, *xs):
-        given = list(map(functools.partial(placed_as, ctx), xs, self.in_shardings)) or xs
-        outs = lowering.call(ctx, self.jaxpr, given, self.jaxpr_name)
-        return list(map(functools.partial(placed_as, ctx), outs, self.out_shardings)) or outs
+        outs = lowering.call(ctx, self.jaxpr, placed_as(ctx, xs, self.in_shardings),
+                             self.jaxpr_name)
+        return placed_as(ctx, outs, self.out_shardings)
 
     def partial_eval(self, trace: PartialTrace, args: Sequence[Any]) -> list[Any]:
         """Run the part that needs no unknown input in the parent; record the rest."""
@@ -214,10 +212,12 @@ class JitCall(ProgramCall):
         Its inputs and outputs are the ``operands`` and ``results`` numbered here, or None.  Of what
         runs now no operand is donated that the linear program still needs.
         """
-        moved = tuple([s is not None for s in from_sources(self.out_shardings, results)])
-        trimmed, forward, kept = forward_inputs(program, moved if any(moved) else ())
+        moved: Sequence[bool] = ()
+        if self.out_shardings:
+            moved = [s is not None for s in from_sources(self.out_shardings, results)]
+        trimmed, forward, kept = forward_inputs(program, tuple(moved))
         results = [results[i] for i in kept]
-        if any(self.donated_invars) and not config.staging.value:
+        if self.donated_invars and not config.staging.value:
             operands = [None if i in forward else number for i, number in enumerate(operands)]
         saved = state.trace
         state.trace = parent = trace.parent
@@ -248,7 +248,7 @@ def from_sources(items: Sequence[Any], sources: Iterable[Any]) -> list[Any]:
 
 def stacked(sharding: Any, axis: int | None) -> Any:
     """Return the sharding of a stack along ``axis`` of values placed as ``sharding`` says."""
-    if axis is None or not isinstance(sharding, NamedSharding):
+    if not isinstance(axis, int) or not isinstance(sharding, NamedSharding):
         return sharding
     entries = list(sharding.spec.partitions)
     entries += [None] * (axis - len(entries))
@@ -260,9 +260,10 @@ def stacked(sharding: Any, axis: int | None) -> Any:
     return sharding.update(spec=sharding.spec.update(partitions=entries))
 
 
-def placed_as(ctx: Any, x: str, sharding: Any) -> str:
-    """Write that ``x`` is placed as ``sharding`` says, on a mesh; returns its name then."""
-    return constrained(ctx, x, sharding) if isinstance(sharding, NamedSharding) else x
+def placed_as(ctx: Any, xs: Sequence[str], shardings: Sequence[Any]) -> Sequence[str]:
+    """Write that values are placed as shardings on a mesh say; returns their names then."""
+    return [constrained(ctx, x, s) if isinstance(s, NamedSharding) else x
+            for x, s in zip(xs, shardings)] or xs
 
 
 @once_per_program

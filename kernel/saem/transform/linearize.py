@@ -168,7 +168,7 @@ def linear_part(partial: PartialTrace, outs: Sequence[Any], out_tangents: Sequen
                 "operation without reverse-mode derivative, such as a custom_vmap function. "
                 "Give it one with custom_vjp.")
     closed = partial.close([t._var for t, nz in zip(out_tangents, nonzero_out) if nz])
-    if any(eqn.operation.trimmed is not None for eqn in closed.eqns):
+    if has_unread(closed.jaxpr):
         closed = needed_part(closed)  # residuals of results that nothing reads are not held
     return Linearized(closed.jaxpr, closed.consts, nonzero, nonzero_out, in_avals,
                       [aval_of(x) for x in outs])
@@ -253,6 +253,15 @@ def _pull(prim: Primitive, cts: Sequence[Any], args: Sequence[Any]) -> Sequence[
         if type(arg) is LinearRef and sub_jaxprs(prim):
             return core_refs.chapter.pull_through_refs(prim, cts, args)
     return prim.transpose(cts, *args)
+
+
+def has_unread(jaxpr: Jaxpr) -> bool:
+    """Return whether a call in ``jaxpr`` gives results that nothing reads."""
+    calls = [eqn for eqn in jaxpr.eqns if eqn.operation.trimmed is not None]
+    if not calls:
+        return False
+    read = jaxpr.reads()
+    return any(v not in read for eqn in calls for v in eqn.outvars)
 
 
 def needed_part(closed: ClosedJaxpr) -> ClosedJaxpr:

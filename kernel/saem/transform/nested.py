@@ -343,6 +343,10 @@ def without_unneeded(prim: Primitive, needed: Sequence[bool]
 
     A carry is needed if the condition reads it, or a later step.
     """
+    return prim.nested.derived(("needed", prim, tuple(needed)), lambda: _trimmed(prim, needed))
+
+
+def _trimmed(prim: Primitive, needed: Sequence[bool]) -> tuple[Primitive, list[bool], list[bool]]:
     nested = prim.nested
     start, rest = nested.outs(needed)
     condition = nested.condition
@@ -360,9 +364,9 @@ def without_unneeded(prim: Primitive, needed: Sequence[bool]
     before = [True] * nested.before
     kept, results = [*before, *consts, *carry, *rows], [*carry, *rest]
     new = nested._replace(
-        programs=tuple([keep_inputs(p, [*consts, *carry, *rows]) for p in programs]),
+        programs=tuple([keep_inputs(p, (*consts, *carry, *rows)) for p in programs]),
         consts=sum(consts), carry=sum(carry),
-        condition=None if condition is None else keep_inputs(condition, [*before, *carry]))
+        condition=None if condition is None else keep_inputs(condition, (*before, *carry)))
     operands = pick(range(len(kept)), kept)
     return prim.rebuilt(new, operands, pick(range(len(results)), results)), kept, results
 

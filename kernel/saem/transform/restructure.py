@@ -194,6 +194,7 @@ def trim(closed: ClosedJaxpr, needed: tuple[bool, ...]) -> tuple[ClosedJaxpr, li
     return ClosedJaxpr(jaxpr, closed.consts), [not i for i in idle]
 
 
-def keep_inputs(closed: ClosedJaxpr, kept: Sequence[bool]) -> ClosedJaxpr:
+@once_per_program
+def keep_inputs(closed: ClosedJaxpr, kept: tuple[bool, ...]) -> ClosedJaxpr:
     """Return ``closed`` with only the inputs that are kept; it must not read the others."""
     return rearranged(closed, pick(closed.jaxpr.invars, kept), closed.jaxpr.outvars)
