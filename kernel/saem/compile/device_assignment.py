@@ -1,8 +1,8 @@
 """Where does a program run?
 
 On one device, or on those of a mesh (a ``Spread``).  Committed arguments, shardings that were
-given to ``jit`` and meshes that the program names decide (its ``Demands``), else the default
-device.
+given to ``jit``, and meshes and devices that the program names (``Named``) decide, together its
+``Demands``; else the default device.
 
 Read before: ``placement.shardings``, ``compile.lowering``.  Read after: ``compile.dispatch``.
 Invariant: all that is committed or demanded in one call is on the same devices, in one order.

@@ -368,15 +368,16 @@ def without_jits(closed: ClosedJaxpr) -> ClosedJaxpr:
         with at_source(eqn.source, eqn.stack):
             call = eqn.operation
             if isinstance(call, JitCall):
-                outs = interpret(call.jaxpr, constrained(values, call.in_shardings), step)
-                return constrained(outs, call.out_shardings)
+                given = with_constraints(values, call.in_shardings)
+                outs = interpret(call.jaxpr, given, step)
+                return with_constraints(outs, call.out_shardings)
             return bind_list(eqn.operation, values)
 
     return trace_flat(lambda *xs: interpret(closed, xs, step), closed.in_avals, name="checkpoint",
                       debug_name=closed.jaxpr.debug_name)
 
 
-def constrained(values: list[Any], shardings: tuple[Any, ...]) -> list[Any]:
+def with_constraints(values: list[Any], shardings: tuple[Any, ...]) -> list[Any]:
     """Return ``values``, each placed as its sharding says; () and None say nothing."""
     return [bind(ShardingConstraint(s), x) if isinstance(s, NamedSharding) else x
             for x, s in zip(values, shardings)] or values

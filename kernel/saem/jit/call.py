@@ -1,7 +1,8 @@
 """How does a jitted function appear inside another program?
 
 As one equation ``jit[name=f jaxpr={…}]`` whose rules apply the transformation to the program
-inside, once per program, since what was derived is kept with it.
+inside, once per program, since what was derived is kept with it.  It carries what ``jit`` was given
+for its arguments and results: donation, and where they are placed.
 
 Read before: ``transform``.  Read after: ``jit.jitted``.
 Invariant: the constants of the inner program are concrete; tracers it closed over are inputs.
@@ -23,7 +24,7 @@ from saem.core.primitive import Primitive, primitive
 from saem.core.trace import bind, state
 from saem.ops.constraints import constrained
 from saem.placement.devices import SingleDeviceSharding
-from saem.placement.shardings import NamedSharding
+from saem.placement.shardings import NamedSharding, stacked
 from saem.transform.linearize import PartialTrace, partial_eval_jaxpr
 from saem.transform.nested import HigherOrder, Nested, without_unneeded
 from saem.transform.vmap import stacked_program
@@ -167,8 +168,8 @@ class JitCall(ProgramCall):
     def of_stacks(self, nested, dims, out_dims):
         made: Any = super().of_stacks(nested, dims, out_dims)
         if self.in_shardings or self.out_shardings:
-            made = made.placed(map(stacked, made.in_shardings, dims),
-                               map(stacked, made.out_shardings, out_dims))
+            made = made.placed(map(of_stack, made.in_shardings, dims),
+                               map(of_stack, made.out_shardings, out_dims))
         return made
 
     def transposed(self, nested, operands, cts, reached):
@@ -246,18 +247,17 @@ def from_sources(items: Sequence[Any], sources: Iterable[Any]) -> list[Any]:
     return [items[i] if items and isinstance(i, int) else None for i in sources]
 
 
-def stacked(sharding: Any, axis: int | None) -> Any:
+def of_stack(sharding: Any, axis: int | None) -> Any:
     """Return the sharding of a stack along ``axis`` of values placed as ``sharding`` says."""
     if not isinstance(axis, int) or not isinstance(sharding, NamedSharding):
         return sharding
-    entries = list(sharding.spec.partitions)
-    entries += [None] * (axis - len(entries))
     mapped = axes.batching()
-    entries.insert(axis, axes.batch_entry() if mapped is None or mapped.spmd is None
-                   else mapped.spmd)
+    entry = axes.batch_entry() if mapped is None or mapped.spmd is None else mapped.spmd
+    made = stacked(sharding, axis, entry)
+    entries = list(made.spec.partitions)
     while entries and entries[-1] is None:
         entries.pop()
-    return sharding.update(spec=sharding.spec.update(partitions=entries))
+    return made.update(spec=made.spec.update(partitions=entries))
 
 
 def placed_as(ctx: Any, xs: Sequence[str], shardings: Sequence[Any]) -> Sequence[str]:

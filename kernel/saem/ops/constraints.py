@@ -1,9 +1,9 @@
 """How does a program choose where its values are placed, and how they are laid out in memory?
 
 ``with_sharding_constraint`` is an equation that sets for XLA's partitioner how a value is sharded;
-``jit``'s in_shardings and out_shardings do so for arguments and results.  The devices of a program
-are those of its arguments, or those that its equations name.  ``with_layout_constraint`` asks the
-compiler for an order of axes in memory.
+a call of ``jit`` does so for its arguments and results.  What a program asks of its place are its
+own shardings, and the mesh and devices that its equations name (``demands_of``).
+``with_layout_constraint`` asks the compiler for an order of axes in memory.
 
 Read before: ``placement.shardings``, ``placement.layouts``.  Read after: ``jit.transfers``.
 Invariant: a constraint changes where a value is, never its numbers (tests/kernel/test_shardings.py,
@@ -42,6 +42,7 @@ from saem.placement.shardings import (
     named_sharding,
     on_devices,
     resolve,
+    stacked,
 )
 from saem.placement.spread import check_rank
 
@@ -90,13 +91,10 @@ class ShardingConstraint(Identity):
     def batch(self, size, xs, dims):
         sharding = self.sharding
         if self.mesh is not None:
-            entries = list(sharding.spec.partitions)
-            entries += [None] * (dims[0] - len(entries))
             # Without spmd_axis_name of vmap the partitioner decides on the new axis.
             axis = axes.batching()
-            entries.insert(dims[0], PartitionSpec.UNCONSTRAINED
-                           if axis is None or axis.spmd is None else axis.spmd)
-            sharding = sharding.update(spec=sharding.spec.update(partitions=entries))
+            sharding = stacked(sharding, dims[0], PartitionSpec.UNCONSTRAINED
+                               if axis is None or axis.spmd is None else axis.spmd)
         return bind(ShardingConstraint(sharding), xs[0]), dims[0]
 
 

@@ -299,6 +299,17 @@ def _indices(sharding: NamedSharding, shape: tuple[int, ...]) -> tuple:
 
 
 @functools.lru_cache(4096)
+def stacked(sharding: NamedSharding, axis: int, entry: Any) -> NamedSharding:
+    """Return the sharding of a stack of values placed as ``sharding`` says.
+
+    Their new ``axis`` is sharded as ``entry`` says.
+    """
+    entries = list(sharding.spec.partitions)
+    entries += [None] * (axis - len(entries))
+    entries.insert(axis, entry)
+    return sharding.update(spec=sharding.spec.update(partitions=entries))
+
+
 def _hlo_sharding(sharding: NamedSharding, ndim: int) -> Any:
     if sharding.is_fully_replicated:
         return _jaxlib.HloSharding.replicate()
