@@ -90,10 +90,12 @@ def custom_gradient(fun: Callable) -> Callable:
         return pair(f"custom_gradient function {name_of(fun)}",
                     "representing its value and its gradient function, but got", fun(*args))
 
-    @functools.wraps(fun)
     def alone(*args: Any) -> Any:
         return both(*args)[0]
 
+    # Its parameters stay ``*args``: the rule gives cotangents of what is passed, not of defaults.
+    functools.update_wrapper(alone, fun)
+    del alone.__wrapped__
     wrapped = custom_vjp(alone)
 
     def fwd(*args: Any) -> tuple[Any, Any]:

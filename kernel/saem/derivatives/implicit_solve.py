@@ -27,7 +27,14 @@ from saem.core.primitive import Primitive, UndefinedPrimal, primitive
 from saem.core.record import Record
 from saem.core.trace import bind, eval_trace, state
 from saem.derivatives.custom_jvp import CustomJVPCall
-from saem.loops.carry import Body, check_callable, check_operands, run_at_once, trace_body
+from saem.loops.carry import (
+    Body,
+    Types,
+    check_callable,
+    check_operands,
+    run_at_once,
+    trace_body,
+)
 from saem.ops.arithmetic import neg, sub
 from saem.ops.linear import varying_as, zeros_of
 from saem.transform.derivatives import linearize
@@ -37,14 +44,10 @@ from saem.transform.restructure import fill_zeros, open_consts, rearranged
 from saem.transform.vmap import batch_jaxpr, match_dim
 
 
-def _avals(leaves: Sequence[Any]) -> list[Any]:
-    return [x if isinstance(x, ShapedArray) else aval_of(x) for x in leaves]
-
-
-def _trace(fun: Callable, name: str, *trees: Any) -> Body:
-    """Trace a function made here, of arguments like ``trees``; nothing of it is kept."""
-    leaves, in_tree = tree.flatten(trees)
-    return trace_body(fun, in_tree, _avals(leaves), name)
+def _trace(fun: Callable, name: str, *args: Types) -> Body:
+    """Trace a function made here, of arguments of those types; nothing of it is kept."""
+    in_tree = tree.treedef_tuple([arg.treedef for arg in args])
+    return trace_body(fun, in_tree, [a for arg in args for a in arg.avals], name)
 
 
 def _check_like(what: str, got: Any, name: str, needed: Any) -> None:
@@ -59,12 +62,12 @@ def _check_like(what: str, got: Any, name: str, needed: Any) -> None:
             advice=f"Return a pytree like {name}.")
 
 
-def _shapes(leaves: Sequence[Any]) -> list[tuple]:
-    return [a.shape for a in _avals(leaves)]
+def _shapes(avals: Sequence[ShapedArray]) -> list[tuple]:
+    return [a.shape for a in avals]
 
 
-def _check_shapes(what: str, body: Body, name: str, leaves: Sequence[Any]) -> None:
-    got, needed = [a.shape for a in body.out_avals], _shapes(leaves)
+def _check_shapes(what: str, body: Body, name: str, types: Types) -> None:
+    got, needed = _shapes(body.out_avals), _shapes(types.avals)
     if got != needed:
         raise errors.explained(
             errors.ArgumentError, "solve.C2",
@@ -100,10 +103,11 @@ class RootRule(Record, eq=False):
             f_consts, given)
         if all(r is None for r in rates):
             return outs, nothing
-        if _shapes(values) != _shapes(root):
+        shapes = [_shapes(map(aval_of, leaves)) for leaves in (root, values)]
+        if shapes[0] != shapes[1]:
             raise errors.explained(
                 errors.ShapeError, "solve.C3",
-                f"The root of a function from shapes {_shapes(root)} to {_shapes(values)} has no "
+                f"The root of a function from shapes {shapes[0]} to {shapes[1]} has no "
                 "derivative by custom_root.",
                 advice="f maps a value like initial_guess to one of the same shape.")
         sides = [neg(instantiate(r, v)) for r, v in zip(rates, values)]
@@ -127,9 +131,10 @@ def custom_root(f: Callable, initial_guess: Any, solve: Callable, tangent_solve:
     """
     check_callable("custom_root", "f, solve and tangent_solve arguments", f, solve, tangent_solve)
     leaves, guess_tree = tree.flatten(initial_guess)
-    f_body = _trace(lambda x: f(x), "custom_root", initial_guess)
+    given = Types(guess_tree, [aval_of(x) for x in leaves])
+    f_body = _trace(lambda x: f(x), "custom_root", given)
     _check_like("f()", f_body.out_tree, "initial_guess", guess_tree)
-    solve_body = _trace(lambda x: solve(f, x), "custom_root", initial_guess)
+    solve_body = _trace(lambda x: solve(f, x), "custom_root", given)
     root_tree = solve_body.out_tree
     if has_aux:
         root_tree = tree.treedef_children(root_tree)[0]
@@ -139,7 +144,7 @@ def custom_root(f: Callable, initial_guess: Any, solve: Callable, tangent_solve:
         _, slope = linearize(f, x)
         return tangent_solve(slope, y)
 
-    root = guess_tree.unflatten(solve_body.out_avals[:len(leaves)])
+    root = Types(guess_tree, solve_body.out_avals[:len(leaves)])
     move_body = _trace(move, "custom_root", root, root)
     _check_like("tangent_solve()", move_body.out_tree, "x", guess_tree)
     counts = (len(f_body.consts), len(solve_body.consts), len(move_body.consts))
@@ -296,14 +301,15 @@ def custom_linear_solve(matvec: Callable, b: Any, solve: Callable,
     check_callable("custom_linear_solve", "matvec and solve arguments", matvec, solve)
     if transpose_solve is None and symmetric:
         transpose_solve = solve
-    forward, b = _forward(matvec, b)
-    leaves, b_tree = tree.flatten(b)
-    found = _solver(solve, matvec, "solve()", b, has_aux)
+    forward, leaves = _forward(matvec, b)
+    b_tree = tree.structure(b)
+    types = Types(b_tree, [aval_of(x) for x in leaves])
+    found = _solver(solve, matvec, "solve()", types, has_aux)
     if transpose_solve is None:
         bodies = [forward, None, found, None]
     elif symmetric:
         bodies = [forward, forward, found, _solver(
-            transpose_solve, matvec, "transpose_solve()", b, has_aux)]
+            transpose_solve, matvec, "transpose_solve()", types, has_aux)]
     else:
         back = _transposed(forward, b_tree)
         consts = back.consts
@@ -314,7 +320,7 @@ def custom_linear_solve(matvec: Callable, b: Any, solve: Callable,
                 eval_jaxpr(back.closed.jaxpr, back.closed.consts, *consts, *flat))
 
         bodies = [forward, back, found, _solver(
-            transpose_solve, vecmat, "transpose_solve()", b, has_aux)]
+            transpose_solve, vecmat, "transpose_solve()", types, has_aux)]
     programs = Four(*(body and body.closed for body in bodies))
     consts = [body.consts if body else [] for body in bodies]
     prim = LinearSolve(Four(*map(len, consts)), programs)
@@ -322,30 +328,29 @@ def custom_linear_solve(matvec: Callable, b: Any, solve: Callable,
     return found.out_tree.unflatten(outs)
 
 
-def _forward(matvec: Callable, b: Any) -> tuple[Body, Any]:
-    """Trace ``matvec`` and check that it gives something like ``b``; return its program and ``b``.
+def _forward(matvec: Callable, b: Any) -> tuple[Body, list[Any]]:
+    """Trace ``matvec``; check that it gives something like ``b``; return it and ``b``'s leaves.
 
     Inside ``shard_map`` ``b`` is made to vary as the products do, since its cotangents will.
     """
     leaves, b_tree = tree.flatten(b)
     while True:
-        body = _trace(lambda x: matvec(x), "custom_linear_solve", b)
-        _check_shapes("matvec()", body, "b", leaves)
+        types = Types(b_tree, [aval_of(x) for x in leaves])
+        body = _trace(lambda x: matvec(x), "custom_linear_solve", types)
+        _check_shapes("matvec()", body, "b", types)
         _check_like("matvec()", body.out_tree, "b", b_tree)
-        if all(out.vma <= aval_of(x).vma for x, out in zip(leaves, body.out_avals)):
-            return body, b
+        if all(out.vma <= aval.vma for aval, out in zip(types.avals, body.out_avals)):
+            return body, leaves
         leaves = [varying_as(x, out) for x, out in zip(leaves, body.out_avals)]
-        b = b_tree.unflatten(leaves)
 
 
-def _solver(solve: Callable, matvec: Callable, name: str, b: Any, has_aux: bool) -> Body:
+def _solver(solve: Callable, matvec: Callable, name: str, b: Types, has_aux: bool) -> Body:
     """Trace ``solve(matvec, b)`` and check that it gives something like ``b``."""
     body = _trace(lambda side: solve(matvec, side), "custom_linear_solve", b)
     solution = tree.treedef_children(body.out_tree)[0] if has_aux else body.out_tree
-    leaves, b_tree = tree.flatten(b)
-    _check_like(name, solution, "b", b_tree)
+    _check_like(name, solution, "b", b.treedef)
     if not has_aux:
-        _check_shapes(name, body, "b", leaves)
+        _check_shapes(name, body, "b", b)
     return body
 
 

@@ -20,7 +20,7 @@ from saem.compile.device_assignment import named_by, placement
 from saem.compile.lowering import avals_of, one_equation
 from saem.core import axes, config, dtypes, errors, promotion, source, tree
 from saem.core.arguments import check_outputs, described
-from saem.core.avals import ShapedArray, aval_functions, aval_of
+from saem.core.avals import ShapedArray, aval_of
 from saem.core.events import bus
 from saem.core.hi_types import is_mutable
 from saem.core.jaxpr import ClosedJaxpr, Origin, Var, pick, split_list, sub_jaxprs
@@ -40,6 +40,27 @@ from saem.transform.restructure import open_consts, rearranged
 from saem.transform.staging import trace_flat
 
 
+class Types(Record):
+    """A tree of types: its structure and its leaves, since not every container holds types."""
+
+    treedef: Any
+    avals: Sequence[ShapedArray]
+
+    def child(self, number: int) -> Types:
+        """Return the part that is in one of the outermost containers."""
+        children = self.treedef.children()
+        start = sum(child.num_leaves for child in children[:number])
+        child = children[number]
+        return Types(child, self.avals[start: start + child.num_leaves])
+
+    def build(self) -> Any:
+        """Return the containers with the types in them, for messages."""
+        return self.treedef.unflatten(self.avals)
+
+    def __str__(self) -> str:
+        return str(self.treedef.unflatten(map(_Shown, self.avals)))
+
+
 class Body(Record):
     """A traced function: its program without constants, their values, the shape of its result."""
 
@@ -52,9 +73,8 @@ class Body(Record):
         return self.closed.out_avals
 
     @property
-    def results(self) -> Any:
-        """Return the result's containers with types in place of values."""
-        return self.out_tree.unflatten(self.out_avals)
+    def results(self) -> Types:
+        return Types(self.out_tree, self.out_avals)
 
 
 def trace_body(fun: Callable, in_tree: Any, avals: Sequence[ShapedArray], name: str,
@@ -239,39 +259,32 @@ def _meeting(start: ShapedArray, back: ShapedArray) -> Any:
 Spoken = tuple[Callable, int, int | None]
 
 
-def check_carry(name: str, spoken: Spoken, start: Any, back: Any, program: ClosedJaxpr) -> None:
-    """Refuse a carry that comes back otherwise than it went in; both are trees of avals.
+def check_carry(name: str, spoken: Spoken, start: Types, back: Types, program: ClosedJaxpr) -> None:
+    """Refuse a carry that comes back otherwise than it went in.
 
     Raises: TypeError naming the leaf and what differs.
     """
     fun, argument, element = spoken
     strict = must_say(fun, program)
     if element is not None:
-        start, back = start[element], back[element]
-    begin, begin_tree = tree.flatten(start)
-    end, end_tree = tree.flatten(back)
-    # A container that drops its leaves gives numbers of its own in the place of their types.
-    begin, end = ([aval_of(x) if type(x) in aval_functions else x for x in leaves]
-                  for leaves in (begin, end))
-    if begin_tree == end_tree:
-        if not any(differing(a, b, strict) for a, b in zip(begin, end)):
-            return
-        raise _carry_types(name, _argument_name(fun, argument), paths_of(begin_tree), begin, end,
-                           strict)
-    what = _structure_words(_argument_name(fun, argument), begin_tree, back)
+        start, back = start.child(element), back.child(element)
+    if start.treedef == back.treedef:
+        if any(differing(a, b, strict) for a, b in zip(start.avals, back.avals)):
+            raise _carry_types(name, _argument_name(fun, argument), start, back, strict)
+        return
+    what = _structure_words(_argument_name(fun, argument), start.treedef, back.build())
     raise errors.explained(
         errors.ArgumentTypeError, f"{name}.C2",
         f"{name} body function carry input and carry output must have the same pytree structure, "
         f"but they differ: {what}",
-        advice=f"{described(fun)} was given\n    {show_types(start)}\nand returned\n"
-        f"    {show_types(back)}\nReturn the carry in the containers it came in.")
+        advice=f"{described(fun)} was given\n    {start}\nand returned\n    {back}\n"
+        "Return the carry in the containers it came in.")
 
 
-def _carry_types(name: str, carry: str, paths: Sequence[Any], begin: Sequence[ShapedArray],
-                 end: Sequence[ShapedArray], strict: bool) -> Exception:
+def _carry_types(name: str, carry: str, start: Types, back: Types, strict: bool) -> Exception:
     lines = []
     missing: frozenset = frozenset()
-    for path, a, b in zip(paths, begin, end):
+    for path, a, b in zip(paths_of(start.treedef), start.avals, back.avals):
         if differing(a, b, strict):
             missing |= vma_of(b) - vma_of(a)
             leaf = f"component {carry}{tree.keystr(path)}" if path else carry
@@ -303,11 +316,6 @@ def differing(a: ShapedArray, b: ShapedArray, strict: bool) -> str:
               ("shardings", a.shape == b.shape and not same_sharding(a, b)),
               ("manual axis types", strict and vma_of(a) != vma_of(b))) if differ]
     return ", and ".join(parts)
-
-
-def show_types(values: Any) -> str:
-    """Return a tree of avals as text: ``(float32[], {'a': int32[2]})``."""
-    return str(tree.map_(_Shown, values))
 
 
 class _Shown:

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from saem.compile.dispatch import put
 from saem.compile.lowering import lower_block
 from saem.compile.regions import write_case
 from saem.core import axes, config, dtypes, errors, tree
@@ -405,8 +406,35 @@ def choose(name: str, index: Any, branches: Sequence[Callable], operands: tuple,
         _check_alike(name, [branches[i] for i in (first, number)],
                      [bodies[i] for i in (first, number)], names[0], names[order.index(number)])
     programs, consts = union_consts(bodies, order)
-    outs = bind(Cond(tuple(programs), platforms), index, *consts, *leaves)
+    inputs = [*consts, *leaves]
+    programs, passed = programs[0].derived(
+        ("passed on", *programs[1:]), lambda: _passed_on(programs))
+    outs = bind(Cond(programs, platforms), index, *inputs)
+    if len(outs) < len(passed):
+        given = [None if place is None else inputs[place] for place in passed]
+        computed = iter(outs)
+        outs = [next(computed) if place is None else x if isinstance(x, Tracer) else put(x)
+                for place, x in zip(passed, given)]
     return bodies[0].out_tree.unflatten(outs)
+
+
+def _passed_on(programs: Sequence[ClosedJaxpr]
+               ) -> tuple[tuple[ClosedJaxpr, ...], list[int | None]]:
+    """Return ``programs`` without results that are one and the same input in all of them.
+
+    Beside them, for each result the number of that input, or None.
+    """
+    numbers = [{id(v): number for number, v in enumerate(program.jaxpr.invars)}
+               for program in programs]
+    found = []
+    for atoms in zip(*(program.jaxpr.outvars for program in programs)):
+        places = {known.get(id(atom)) for known, atom in zip(numbers, atoms)}
+        found.append(places.pop() if len(places) == 1 else None)
+    kept = [number is None for number in found]
+    if not all(kept):
+        programs = [ClosedJaxpr(program.jaxpr.replace(outvars=pick(program.jaxpr.outvars, kept)),
+                                program.consts) for program in programs]
+    return tuple(programs), found
 
 
 def _check_alike(name: str, funs: Sequence[Callable], bodies: Sequence[Body], first: str,

@@ -15,6 +15,7 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from saem.compile.dispatch import put
 from saem.core import config, dtypes, errors, tree
 from saem.core.avals import aval_of
 from saem.core.dimensions import is_static
@@ -113,8 +114,12 @@ def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int 
     if state.trace is not eval_trace or config.disable_jit.value:
         return scan(leaves)
     # Outside any trace all of it is one program, found by content: not one for each slice.
-    body = trace_body(lambda xs: scan(tree.leaves(xs)), tree.structure((elems,)),
-                      [aval_of(x) for x in leaves], "associative_scan", fn, (place, bool(reverse)))
+    try:
+        body = trace_body(
+            lambda xs: scan(tree.leaves(xs)), tree.structure((elems,)),
+            [aval_of(x) for x in leaves], "associative_scan", fn, (place, bool(reverse)))
+    except errors.ConcretizationTypeError:  # ``fn`` looks at the numbers it is given
+        return scan([put(x) for x in leaves])
     prim = JitCall(body.closed, "associative_scan")
     return body.out_tree.unflatten(run_at_once(body.closed, (), prim, [*body.consts, *leaves]))
 

@@ -45,6 +45,7 @@ from saem.core.sharded import entries_of, sharding_of
 from saem.core.trace import beneath, bind, concrete_or_error
 from saem.loops.carry import (
     Spoken,
+    Types,
     check_callable,
     check_carry,
     check_operands,
@@ -390,10 +391,9 @@ def bind_scan(name: str, f: Callable, owner: Callable, init: Any, xs: Any, lengt
         lambda avals: trace_body(f, in_tree, [*avals, *row_avals], name, owner), start, owner,
         lambda body: body.out_avals[:len(start)] if _carry_tree(name, body) == carry_tree
         else None)
-    returned = _carry_tree(name, body)
     avals = [aval_of(x) for x in start]
-    check_carry(name, spoken or (f, 0, None), carry_tree.unflatten(avals),
-                returned.unflatten(body.out_avals[:returned.num_leaves]), body.closed)
+    check_carry(name, spoken or (f, 0, None), Types(carry_tree, avals), body.results.child(0),
+                body.closed)
     fixed = unchanged(body.closed, len(body.consts), len(start))
     program, consts = fix_carry(body.closed, body.consts, start, fixed)
     if any(fixed):
@@ -417,7 +417,7 @@ def _carry_tree(name: str, body: Any) -> Any:
     if tree.treedef_is_leaf(body.out_tree) or len(tree.treedef_children(body.out_tree)) != 2:
         raise errors.explained(
             errors.ArgumentTypeError, f"{name}.C4",
-            f"{name} body output must be a pair, got {body.results}.",
+            f"{name} body output must be a pair, got {body.results.build()}.",
             advice="Return (carry, y); y may be None.")
     return tree.treedef_children(body.out_tree)[0]
 

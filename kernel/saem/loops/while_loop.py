@@ -37,6 +37,7 @@ from saem.jit.call import JitCall
 from saem.loops.carry import (
     Body,
     Spoken,
+    Types,
     check_callable,
     check_carry,
     check_operands,
@@ -284,7 +285,7 @@ def bind_while(cond_fun: Callable, body_fun: Callable, owner: Callable, init_val
         lambda avals: trace_body(body_fun, in_tree, avals, name, owner), leaves, owner,
         lambda body: body.out_avals if body.out_tree == carry_tree else None)
     avals = [aval_of(x) for x in leaves]
-    check_carry(name, spoken, carry_tree.unflatten(avals), body.results, body.closed)
+    check_carry(name, spoken, Types(carry_tree, avals), body.results, body.closed)
     if avals != first:
         test = trace_body(cond_fun, in_tree, avals, name)
     _check_condition(name, test)

@@ -24,6 +24,7 @@ from saem.jit.library import library_function
 from saem.numpy.arithmetic import divide
 from saem.numpy.axes import array_argument, known_number
 from saem.numpy.calculus import diff
+from saem.numpy.creation import asarray
 from saem.numpy.indexing import getitem, scatter_update
 from saem.numpy.manipulation import ravel
 from saem.numpy.promote import (
@@ -201,8 +202,8 @@ def histogram2d(x: ArrayLike, y: ArrayLike, bins: ArrayLike | list[ArrayLike] = 
     """
     x, y = array_argument("histogram2d", x, y)
     bins = unwrapped(bins)
-    one = not isinstance(bins, (list, tuple)) and np.ndim(bins) == 1 and len(bins) not in (1, 2)
-    each = [bins, bins] if one else bins
+    many = isinstance(bins, (list, tuple)) or np.ndim(bins) == 1
+    each = [asarray(bins)] * 2 if many and len(bins) not in (1, 2) else bins
     points = [shape.expand_dims(ravel(v), (1,)) for v in promote_dtypes_inexact(x, y)]
     counts, edges = histogramdd(shape.concatenate(points, 1), each, range, weights, density)
     return counts, edges[0], edges[1]

@@ -304,7 +304,7 @@ def _slots(name: str, obj: Any, size: int) -> np.ndarray:
             advice="Under jit use x.at[...] or jnp.where.")
     places = np.asarray(concrete_or_none(obj))
     if places.dtype == bool and name == "delete":
-        if places.ndim and places.shape != (size,):
+        if places.shape != (size,) and not isinstance(obj, bool):
             raise errors.explained(
                 errors.ArgumentError, "delete.C4",
                 f"np.delete(arr, obj): for boolean indices, obj must be one-dimensional with "

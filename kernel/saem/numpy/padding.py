@@ -70,14 +70,14 @@ def pad(array: ArrayLike, pad_width: Any, mode: str | Callable[..., Any] = "cons
         value = kwargs.get("constant_values", 0)
         if isinstance(value, (bool, int, float, complex)) or getattr(value, "shape", None) == ():
             return _pad_alike(array, value, widths=widths)
-        return _pad_constant(array, widths, _values(array, value))
+        return _pad_constant(array, widths, _values(array, value, array.dtype))
     if any(n and not size for pair, size in zip(widths, array.shape) for n in pair):
         raise errors.explained(
             errors.ArgumentError, "pad.C4",
             f"Cannot apply '{mode}' padding to empty axis",
             advice="Use mode='constant'.")
     if mode == "linear_ramp":
-        ends = _values(array, kwargs.get("end_values", 0))
+        ends = _values(array, kwargs.get("end_values", 0), dtypes.to_inexact(array.dtype))
         return _as_weak(_pad_ramp(array, widths, ends), array)
     if mode in ("reflect", "symmetric"):
         return _pad_mirror(array, widths, mode, kwargs.get("reflect_type", "even"))
@@ -146,24 +146,27 @@ def _table(name: str, table: np.ndarray, ndim: int) -> np.ndarray:
     return np.broadcast_to(table, (ndim, 2))
 
 
-def _values(array: Any, given: Any) -> list[tuple[Any, Any]]:
-    """Return the filling value before and after, for each axis, in the dtype of ``array``."""
+def _values(array: Any, given: Any, dtype: Any) -> list[tuple[Any, Any]]:
+    """Return the filling value before and after, for each axis of ``array``, in ``dtype``."""
+    def fill(value: Any) -> Any:
+        return convert_value(value, dtype, aval_of(array).weak_type)
+
     if isinstance(given, (tuple, list)) and any(isinstance(v, Tracer) for v in tree.leaves(given)):
         given = asarray(given)
     if isinstance(given, (tuple, list)):
         table = np.empty((array.ndim, 2), object)
         rows = np.asarray(given, object)
         table[...] = _table("constant_values", rows, array.ndim)
-        flat = [[_fill(array, v) for v in row] for row in table]
+        flat = [[fill(v) for v in row] for row in table]
         return [(a, b) for a, b in flat]
     given = as_array(given) if not isinstance(given, (int, float, complex)) else given
     if np.ndim(given) == 0:
-        return [(_fill(array, given),) * 2] * array.ndim
+        return [(fill(given),) * 2] * array.ndim
     if isinstance(given, Tracer):
         wide = broadcast_to(given, (array.ndim, 2))
-        return [(_fill(array, wide[k, 0]), _fill(array, wide[k, 1])) for k in range(array.ndim)]
+        return [(fill(wide[k, 0]), fill(wide[k, 1])) for k in range(array.ndim)]
     table = np.broadcast_to(np.asarray(given), (array.ndim, 2))
-    return [(_fill(array, a), _fill(array, b)) for a, b in table]
+    return [(fill(a), fill(b)) for a, b in table]
 
 
 def _fill(array: Any, value: Any) -> Any:
@@ -267,7 +270,7 @@ def _pad_ramp(array: Any, widths: Widths, values: Sequence[tuple[Any, Any]]) -> 
 def _ramp(end: Any, edge: Any, count: int, axis: int) -> Any:
     """Return ``count`` evenly spaced steps along ``axis`` from ``end`` up to before ``edge``."""
     dtype = edge.dtype
-    work = dtypes.to_inexact(dtype)
+    work = end.dtype
     real = np.promote_types(dtypes.real_dtype(work), FLOAT32)
     sizes = tuple([count if i == axis else 1 for i in range(edge.ndim)])
     step = ops.div(filling.broadcasted_iota(real, sizes, axis), scalar(max(count, 1), real))
@@ -276,7 +279,7 @@ def _ramp(end: Any, edge: Any, count: int, axis: int) -> Any:
     wide = tuple([count if i == axis else n for i, n in enumerate(edge.shape)])
     out = ops.add(ops.mul(low, ops.sub(scalar(1, work), step)), ops.mul(high, step))
     out = broadcast_in_dim(out, wide, tuple(range(len(wide)))) if out.shape != wide else out
-    return convert_value(numbers.floor(out) if work != dtype else out, dtype, False)
+    return convert_value(numbers.floor(out) if dtypes.is_integer(dtype) else out, dtype, False)
 
 
 @library_function(static_argnames=("widths", "mode", "lengths"))

@@ -270,8 +270,7 @@ def union1d(ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None,
 
 def _selected(name: str, x: Any, marks: Any, size: int | None, fill_value: Any) -> Any:
     """Return the elements of ``x`` that are marked, cut or filled to ``size``."""
-    if size is None:
-        size = _known_size(name, x, marks)
+    size = _known_size(name, x, marks) if size is None else size
     return _read_marked(x, marks, 0 if fill_value is None else fill_value, size=size)
 
 
@@ -317,30 +316,55 @@ def setxor1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *,
     ar1, ar2 = array_argument("setxor1d", ar1, ar2)
     size = _asked(size)
     ar1, ar2 = promote_dtypes(ravel(ar1), ravel(ar2))
-    both = concatenate([ar1, ar2])
-    if assume_unique and both.shape[0] and size is None:
-        return _unlike_neighbours(both)
-    if not both.shape[0]:
-        return both if size is None else _read_marked(both, both, fill_value or 0, size=size)
-    order, marks = _runs(both, equal_nan=False)
-    ordered = getitem(both, order)
-    apart = compare.bitwise_not(compare.bitwise_and(isin(ordered, ar1), isin(ordered, ar2)))
-    marks = compare.bitwise_and(marks, apart)
-    if fill_value is None and size is not None:  # JAX fills with the least one
-        fill_value = shape.reshape(_read_marked(ordered, marks, 0, size=1), ())
+    if not ar1.shape[0] and not ar2.shape[0]:
+        return ar1 if size is None else _read_marked(ar1, ar1, fill_value or 0, size=size)
+    if size is None and not assume_unique:
+        ar1, ar2 = (_sorted_set("setxor1d", ar)[0] for ar in (ar1, ar2))
+    if size is None or assume_unique:
+        ordered, marks = _unlike_neighbours(concatenate([ar1, ar2]))
+    else:
+        ordered, marks = _in_one_alone(ar1, ar2)
+    if fill_value is None and size:  # JAX fills with the least, NaN if there is one
+        least = _read_marked(ordered, marks, 0, size=1)
+        fill_value = _read_marked(ordered, marks, shape.reshape(least, ()), size=size).min()
+    elif fill_value is not None:
+        ordered, fill_value = promote_dtypes(ordered, fill_value)
     return _selected("setxor1d", ordered, marks, size, fill_value)
 
 
-def _unlike_neighbours(both: Any) -> Any:
-    """Return the sorted elements of ``both`` that equal neither neighbour.
+def _sorted_set(name: str, x: Any) -> tuple[Any, Any]:
+    """Return the distinct elements of ``x``, ascending, and where each of them first stands."""
+    if not x.shape[0]:
+        return x, filling.iota(dtypes.default_dtype(int), 0)
+    order, marks = _runs(x, equal_nan=True)
+    size = _known_size(name, x, marks)
+    order = _read_marked(order, marks, 0, size=size)
+    return getitem(x, order), order
+
+
+@library_function
+def _unlike_neighbours(both: Any) -> tuple[Any, Any]:
+    """Return ``both`` sorted, and which elements equal neither neighbour.
 
     They are those that occur once: of operands without repeats, those in one of them alone.
     """
     ordered = sort(both)
     differs = compare.ne(getitem(ordered, slice(1, None)), getitem(ordered, slice(None, -1)))
     end = broadcast_in_dim(scalar(True, np.dtype(bool)), (1,), ())
-    marks = compare.bitwise_and(concatenate([end, differs]), concatenate([differs, end]))
-    return _selected("setxor1d", ordered, marks, None, None)
+    return ordered, compare.bitwise_and(concatenate([end, differs]), concatenate([differs, end]))
+
+
+def _in_one_alone(ar1: Any, ar2: Any) -> tuple[Any, Any]:
+    """Return both sorted as one, and which elements are the first of those in one operand alone."""
+    values, marks = [], []
+    for x, other in ((ar1, ar2), (ar2, ar1)):
+        if x.shape[0]:
+            order, first = _runs(x, equal_nan=True)
+            values.append(getitem(x, order))
+            marks.append(compare.bitwise_and(first, isin(values[-1], other, invert=True)))
+    both, all_marks = concatenate(values), concatenate(marks)
+    order = argsort(both)
+    return getitem(both, order), getitem(all_marks, order)
 
 
 def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False,
@@ -360,25 +384,48 @@ def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False,
         none = full((count,), 0 if fill_value is None else fill_value, ar1.dtype)
         places = [full((count,), ar.shape[0], index) for ar in (ar1, ar2)]
         return (none, *places) if return_indices else none
-    order, marks = _runs(ar1, equal_nan=False)
-    ordered = getitem(ar1, order)
-    marks = compare.bitwise_and(marks, isin(ordered, ar2))
-    size = _known_size("intersect1d", ar1, marks) if size is None else size
+    counts = ar1.shape[0], ar2.shape[0]
+    if assume_unique:
+        ordered, marks, first, second = _like_next(ar1, ar2)
+    elif size is None:
+        (ar1, places1), (ar2, places2) = (_sorted_set("intersect1d", ar) for ar in (ar1, ar2))
+        ordered, marks, first, second = _like_next(ar1, ar2)
+        first, second = getitem(places1, first), getitem(places2, second)
+    else:
+        ordered, marks, first, second = _in_both(ar1, ar2)
+    size = _known_size("intersect1d", ordered, marks) if size is None else size
     if fill_value is None:  # JAX fills with the least common element
         least = _read_marked(ordered, marks, 0, size=1)
         fill_value = shape.reshape(least, ())
+    ordered, fill_value = promote_dtypes(ordered, fill_value)
     values = _selected("intersect1d", ordered, marks, size, fill_value)
     if not return_indices:
         return values
-    first = _selected("intersect1d", order, marks, size, ar1.shape[0])
-    second = _place_in(ar2, values)
-    real = compare.lt(first, scalar(ar1.shape[0], first.dtype))
-    return values, first, if_else(real, second, scalar(ar2.shape[0], second.dtype))
+    return values, *(_read_marked(places, marks, count, size=size)
+                     for places, count in zip((first, second), counts))
 
 
 @library_function
-def _place_in(x: Any, values: Any) -> Any:
-    """Return where each of ``values`` first stands in ``x``."""
-    wide = (values.shape[0], x.shape[0])
-    same = compare.eq(broadcast_in_dim(values, wide, (0,)), broadcast_in_dim(x, wide, (1,)))
-    return same.argmax(axis=1)
+def _like_next(ar1: Any, ar2: Any) -> tuple[Any, Any, Any, Any]:
+    """Return both sorted as one, which elements equal the next, and where these stand in each.
+
+    They are those in both, of operands without repeats.
+    """
+    both = concatenate([ar1, ar2])
+    order = argsort(both)
+    ordered = getitem(both, order)
+    here, after = slice(None, -1), slice(1, None)
+    marks = compare.eq(getitem(ordered, here), getitem(ordered, after))
+    second = ops.sub(getitem(order, after), scalar(ar1.shape[0], order.dtype))
+    return getitem(ordered, here), marks, getitem(order, here), second
+
+
+@library_function
+def _in_both(ar1: Any, ar2: Any) -> tuple[Any, Any, Any, Any]:
+    """Return ``ar1`` sorted, which elements are the first of those in both, and where in each."""
+    order, marks = _runs(ar1, equal_nan=False)
+    ordered = getitem(ar1, order)
+    wide = (ar1.shape[0], ar2.shape[0])
+    same = compare.eq(broadcast_in_dim(ordered, wide, (0,)), broadcast_in_dim(ar2, wide, (1,)))
+    marks = compare.bitwise_and(marks, any_true(same, axis=1))
+    return ordered, marks, order, same.argmax(axis=1)

@@ -37,6 +37,7 @@ from saem.numpy.promote import (
     convert_value,
     if_else,
 )
+from saem.numpy.take_and_put import take
 from saem.numpy.ufuncs import refuse_ufunc_arguments
 from saem.ops import compare, filling, shape
 from saem.ops.linear import moveaxis, permute
@@ -311,7 +312,7 @@ def reduceat(function: Any, a: Any, indices: Any, axis: int = 0, dtype: Any = No
         return if_else(shape.reshape(reached, (*reached.shape, *inside)), new, total), None
 
     places = filling.iota(indices.dtype, rows.shape[0])
-    folds, _ = scan(step, getitem(rows, indices), (places, rows))
+    folds, _ = scan(step, take(rows, indices, 0), (places, rows))
     return moveaxis(folds, 0, axis)
 
 
