@@ -95,7 +95,7 @@ def custom_gradient(fun: Callable) -> Callable:
 
     # Its parameters stay ``*args``: the rule gives cotangents of what is passed, not of defaults.
     functools.update_wrapper(alone, fun)
-    del alone.__wrapped__
+    vars(alone).pop("__wrapped__")
     wrapped = custom_vjp(alone)
 
     def fwd(*args: Any) -> tuple[Any, Any]:
