@@ -4,7 +4,8 @@ JAX compiles slowly, and its answers do not change while its version does not.  
 the tests is kept with the reply, and a question asked again, word for word, is answered from there;
 a new or changed one goes to JAX.  Last bits depend on the processor and on the kernels that
 OpenBLAS chooses for it, so replies are kept for each kind of processor on which they were packed.
-On a kind between those, replies are used that are the same on all of them.
+Where this kind has none, a reply of another kind is used if it holds no rounded numbers, or if
+kinds with less and with more instructions gave the same.
 
     SAEM_ASK_JAX=1       ask JAX every question, whatever is kept
     SAEM_KEEP_ANSWERS=1  also keep each question of this run and its reply under .answers/
@@ -21,6 +22,7 @@ import hashlib
 import lzma
 import os
 import platform
+import re
 import struct
 import sys
 from pathlib import Path
@@ -30,6 +32,9 @@ KEPT = ROOT / ".answers"
 REPLIES = Path(__file__).resolve().parent / "answers" / "replies.xz"
 QUESTIONS = REPLIES.with_name("questions.xz")
 HEAD = struct.Struct("<16sQ")
+# What rounded numbers look like in a reply: the dtype of an array, a number in hexadecimal,
+# decimals in a text.
+ROUNDED = re.compile(rb'"dtype": "(b?float|complex)|0x[01]\.|[0-9]\.[0-9]{3}|[0-9]e[-+][0-9]')
 # How a question begins that is a whole program: tests/programs runs it in a process of its own.
 PROGRAM = b"program\n"
 # The key under which packed replies say on which kind of processor they were made.
@@ -90,18 +95,33 @@ def all_replies(folder: Path = REPLIES.parent) -> dict[bytes, dict[bytes, bytes]
 def usable(kept: dict[bytes, dict[bytes, bytes]], kind: bytes) -> dict[bytes, bytes]:
     """Return the replies of ``kept`` that hold on a ``kind`` of processor.
 
-    Those of this kind; if it differs from those that are kept only in words in which they differ
-    from each other, the replies that they have in common.
+    Those of this kind; those without rounded numbers; and those on which all kinds agree, if one of
+    them has no instructions that this kind lacks, and one has all that this kind has.
     """
-    if kind in kept:
-        return kept[kind]
-    kinds = [frozenset(name.split()) for name in kept]
-    varied = frozenset.union(*kinds) - frozenset.intersection(*kinds)
-    if not any(frozenset(kind.split()) - varied == words - varied for words in kinds):
-        return {}
-    first, *others = kept.values()
-    return {name: reply for name, reply in first.items()
-            if all(other.get(name) == reply for other in others)}
+    found = dict(kept.get(kind, {}))
+    here = instructions(kind)
+    for name in {name for replies in kept.values() for name in replies} - found.keys():
+        replies = {other: known[name] for other, known in kept.items() if name in known}
+        reply, *others = replies.values()
+        less = any(instructions(other) <= here for other in replies)
+        more = any(instructions(other) >= here for other in replies)
+        agreed = others and all(other == reply for other in others)
+        if is_exact(reply) or (agreed and less and more):
+            found[name] = reply
+    return found
+
+
+def instructions(kind: bytes) -> frozenset[bytes]:
+    """Return the architecture and the instructions that a kind of processor has."""
+    return frozenset(word for word in kind.split() if word.islower())
+
+
+def is_exact(reply: bytes) -> bool:
+    """Return whether no processor can make a reply differ: it holds no rounded numbers.
+
+    They are arrays and numbers of floating point, and texts of those with many digits.
+    """
+    return not ROUNDED.search(reply)
 
 
 class Recorded:

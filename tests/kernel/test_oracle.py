@@ -158,22 +158,25 @@ def test_replies_are_kept_for_each_kind_of_processor(tmp_path, monkeypatch):
 
     def found_on(kind):
         replies = recorded.usable(recorded.all_replies(packed), kind)
-        known = {recorded.key(q): q.decode() for q in (b"a", b"b", b"c", b"old", PROGRAM)}
+        known = {recorded.key(q): q.decode() for q in (b"a", b"b", b"c", b"d", b"old", PROGRAM)}
         return {known[name]: reply.decode() for name, reply in replies.items()}
 
-    run_on(b"x avx", a="1", b="2", old="0")
-    assert found_on(b"x avx") == {"a": "1", "b": "2", "old": "0"}
-    assert found_on(b"x avx amx") == {}
-    run_on(b"x avx amx Haswell", a="1", b="3", c="4")
-    assert found_on(b"x avx amx Haswell") == {"a": "1", "b": "3", "c": "4"}
-    assert found_on(b"x avx") == {"a": "1", "b": "2"}
-    assert found_on(b"x avx Haswell") == found_on(b"x amx avx") == {"a": "1"}
-    assert found_on(b"x") == found_on(b"x avx neon") == {}
-    run_on(b"x avx", a="5", b="2")
-    assert found_on(b"x avx") == {"a": "5", "b": "2"}
-    assert found_on(b"x avx amx Haswell") == {"a": "1", "b": "3"}
+    run_on(b"x avx", a="1.111", b="2.222", old="0")
+    assert found_on(b"x avx") == {"a": "1.111", "b": "2.222", "old": "0"}
+    assert found_on(b"x avx amx") == {"old": "0"}  # exact: the same everywhere
+    run_on(b"x avx amx Haswell", a="1.111", b="2.223", c="4", d="4.444")
+    assert found_on(b"x avx amx Haswell") == {"a": "1.111", "b": "2.223", "c": "4", "d": "4.444"}
+    assert found_on(b"x avx") == {"a": "1.111", "b": "2.222", "c": "4"}
+    # Between both kinds, what they agree on; on others only what is exact.
+    assert found_on(b"x avx vnni") == {"c": "4"}
+    assert found_on(b"x amx avx") == found_on(b"x avx Haswell") == {"a": "1.111", "c": "4"}
+    assert found_on(b"x") == found_on(b"x avx neon") == {"c": "4"}
+    run_on(b"x avx", a="5.555", b="2.222")
+    assert found_on(b"x avx") == {"a": "5.555", "b": "2.222"}
+    assert found_on(b"x avx amx Haswell") == {"a": "1.111", "b": "2.223"}
+    assert found_on(b"x amx avx") == {}
 
-    run_on(b"x avx", a="5", **{PROGRAM.decode(): "trained"})
+    run_on(b"x avx", a="5.555", **{PROGRAM.decode(): "trained"})
     run_on(b"x avx", a="6")  # without the programs of other libraries, which are run apart
     assert found_on(b"x avx") == {"a": "6", PROGRAM.decode(): "trained"}
     run_on(b"x avx", **{PROGRAM.decode(): "again"})
