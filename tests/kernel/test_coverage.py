@@ -9,6 +9,8 @@ import importlib
 import importlib.util
 import json
 import re
+import subprocess
+import sys
 
 import pytest
 from click.testing import CliRunner
@@ -50,6 +52,15 @@ def test_goal(rows, module):
 def test_every_name_is_here_or_left_out_with_its_reason(rows):
     assert [f"{row.module}.{row.name}" for row in rows
             if not row.present and row.reason is None] == []
+
+
+def test_a_primitive_is_found_before_what_applies_it_is_loaded(rows):
+    names = [row.name for row in rows
+             if row.module == "jax.lax" and row.name.endswith("_p") and not row.reason]
+    program = "from saem import lax; print([n for n in names if getattr(lax, n).name is None])"
+    done = subprocess.run([sys.executable, "-c", f"names = {names}; {program}"], check=False,
+                          capture_output=True, text=True)
+    assert len(names) > 140 and done.stdout == "[]\n", done.stderr
 
 
 def test_signatures_are_jaxs_or_have_their_reason(rows):

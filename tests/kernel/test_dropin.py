@@ -97,8 +97,8 @@ for name in ("", ".lax", ".nn", ".numpy", ".numpy.linalg", ".ops", ".random", ".
 NOT_SEEN = {
     "": {"ad", "memory", "jax2tf_associative_scan_reductions",
          "remove_size_one_mesh_axis_from_type"},
-    ".lax": {"select_and_scatter_p", "stage_p"},
-    ".extend.core.primitives": {"empty2_p", "select_and_scatter_p"},
+    ".lax": {"stage_p"},
+    ".extend.core.primitives": {"empty2_p"},
 }
 
 

@@ -41,10 +41,11 @@ def test_absl_reads_them(first):
     assert done.stdout == "3 ['word'] True raise False cpu\n", done.stderr
 
 
-def test_flags_of_programs_are_read_with_them():
-    done = run("jax.config.parse_flags_with_absl(); print(flags.FLAGS.is_parsed())", "--steps=3",
-               "--jax_enable_x64")
-    assert done.stdout.startswith("True\n3 "), (done.stdout, done.stderr)
+def test_flags_of_programs_are_left_to_them():
+    done = run("flags.DEFINE_integer('rate', 1, ''); jax.config.parse_flags_with_absl(); "
+               "print(flags.FLAGS.is_parsed(), flags.FLAGS.rate, jax.config.jax_enable_x64)",
+               "-v", "1", "--rate=5", "--steps=3", "--jax_enable_x64")
+    assert done.stdout.startswith("True 1 True\n3 "), (done.stdout, done.stderr)
 
 
 def test_absl_refuses_what_is_no_flag():

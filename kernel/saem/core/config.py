@@ -452,8 +452,8 @@ class Configuration:
         """Set now what the command line names: ``--jax_enable_x64``, ``--jax_platforms=cpu``.
 
         A truth value is also taken from ``--nojax_…``; other arguments are the program's own.
-        Where absl is installed, the settings become its flags too, and it reads the command line:
-        flags that programs defined may be asked for from then on.
+        Where absl is installed, the settings become its flags too; flags that programs defined may
+        be asked for from then on, and have their defaults until the program reads them.
         """
         for name, value in flags.assignments(SETTINGS, sys.argv[1:]).items():
             if isinstance(value, str):
@@ -461,7 +461,7 @@ class Configuration:
             self.update(name, value)
         if importlib_util.find_spec("absl") is not None:
             self.config_with_absl()
-            flags.parse(sys.argv)
+            flags.parse(SETTINGS, sys.argv)
 
     @property
     def x64_enabled(self) -> bool:

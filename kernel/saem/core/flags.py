@@ -26,22 +26,27 @@ def assignments(settings: dict[str, Any], words: list[str]) -> dict[str, str | b
 
     A truth value is also taken from ``--nojax_…``; other words are the program's own.
     """
-    found: dict[str, str | bool] = {}
-    for word in words:
-        name, given, value = word.removeprefix("-").removeprefix("-").partition("=")
-        if not word.startswith("-"):
-            continue
-        if name in settings and (given or settings[name].declared.kind == "bool"):
-            found[name] = value if given else True
-        elif name.startswith("no") and name[2:] in settings and not given:
-            found[name[2:]] = False
-    return found
+    return dict(filter(None, (_assignment(settings, word) for word in words)))
 
 
-def parse(words: list[str]) -> None:
-    """Give the flags of absl the values that a command line names, if nothing did before."""
+def _assignment(settings: dict[str, Any], word: str) -> tuple[str, str | bool] | None:
+    name, given, value = word.removeprefix("-").removeprefix("-").partition("=")
+    if not word.startswith("-"):
+        return None
+    if name in settings and (given or settings[name].declared.kind == "bool"):
+        return name, value if given else True
+    if name.startswith("no") and name[2:] in settings and not given:
+        return name[2:], False
+    return None
+
+
+def parse(settings: dict[str, Any], words: list[str]) -> None:
+    """Give flags of absl that are ``settings`` what a command line names, if nothing did before.
+
+    The program's own flags keep their defaults: it reads them itself.
+    """
     if not flags.FLAGS.is_parsed():
-        flags.FLAGS(words, known_only=True)
+        flags.FLAGS([words[0], *(word for word in words[1:] if _assignment(settings, word))])
 
 
 def define(settings: dict[str, Any], update: Callable[[str, Any], None]) -> None:

@@ -21,9 +21,7 @@ WRITTEN_AS_TEXT = ("the engine writes programs as text, not by this; a rule buil
 
 # Reasons by module; a name is in one module only.
 REASONS: dict[str, dict[str, str]] = {
-    "lax": {"stage_p": INTERNAL,
-            "select_and_scatter_p": "no public function of JAX applies it; what max pooling is "
-                                    "differentiated by is select_and_scatter_add_p"},
+    "lax": {"stage_p": INTERNAL},
     "": {"jax2tf_associative_scan_reductions": "it is a setting of jax2tf, which is not here",
          "remove_size_one_mesh_axis_from_type": "it is a setting of JAX's move to explicit "
                                                 "sharding, which is complete here"},

@@ -34,15 +34,20 @@ class StopGradient(Discrete):
 
 
 def stop_gradient(x: Any) -> Any:
-    """Return the pytree ``x``, every floating-point leaf constant for derivatives.
+    """Return the pytree ``x``, every leaf constant for derivatives.
 
     >>> jax.grad(lambda x: x * lax.stop_gradient(x))(3.)
     Array(3., dtype=float32, weak_type=True)
     """
 
+    traced = not runs_at_once()
+
     def stop(leaf: Any) -> Any:
-        if type(leaf) in (ArrayImpl, float, complex) and runs_at_once():
+        if type(leaf) in (ArrayImpl, float, complex) and not traced:
             return leaf  # an array or number, no tracer: it has no tangent
-        return bind(StopGradient(), leaf) if dtypes.is_inexact(aval_of(leaf).dtype) else leaf
+        dtype = aval_of(leaf).dtype
+        if dtype == dtypes.float0 or dtypes.is_extended(dtype):
+            return leaf
+        return bind(StopGradient(), leaf) if traced or dtypes.is_inexact(dtype) else leaf
 
     return tree.map_(stop, x)

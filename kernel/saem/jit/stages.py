@@ -73,9 +73,10 @@ class Types:
     def donate_argnums(self) -> tuple[int, ...]:
         return tuple(i for i, d in enumerate(self.donated) if d)
 
-    def out_info(self, shardings: Sequence[Any] | None = None) -> Any:
+    def out_info(self, shardings: Sequence[Any] | None = None, weak: bool = False) -> Any:
         shardings = shardings or [None] * len(self.flat_out)
-        return self.out_tree.unflatten(map(struct_of, self.flat_out, shardings))
+        return self.out_tree.unflatten(
+            struct_of(aval, where, weak) for aval, where in zip(self.flat_out, shardings))
 
     def asked_of_results(self) -> Sequence[Any]:
         """Return the shardings that were requested for results, () if none were."""
@@ -154,7 +155,7 @@ class Stage:
     in_avals = property(lambda self: self._call.in_avals)
     args_info = property(lambda self: self._call.args_info)
     donate_argnums = property(lambda self: self._call.donate_argnums)
-    out_info = property(lambda self: self._call.out_info(self._call.asked_of_results()))
+    out_info = property(lambda self: self._call.out_info(self._call.asked_of_results(), True))
 
 
 class Traced(Stage):
@@ -517,8 +518,9 @@ def other_structure(wanted: Any, given: Any) -> Exception:
 
 
 def trace_call(info: Jitted, args: tuple, kwargs: dict[str, Any]) -> Traced:
-    """Trace ``info.fun`` for arguments that may be ShapeDtypeStructs."""
+    """Trace ``info.fun`` for arguments that may be ShapeDtypeStructs or types."""
     bound = info.bind_arguments(args, kwargs)
+    bound.leaves = [struct_of(x) if type(x) is ShapedArray else x for x in bound.leaves]
     entry = info.entry(bound, info.avals(bound))
     if entry.refs is not None:
         info.add_references(bound, entry)

@@ -11,6 +11,7 @@ Invariant: nothing is defined here but other names for what the rooms of operati
 
 from __future__ import annotations
 
+import importlib as _importlib
 import sys as _sys
 from collections.abc import Sequence
 from typing import Any
@@ -344,8 +345,17 @@ _find, _names = _lazy.namespace(__name__, {
 })
 
 
+# Primitives that are registered where a later name is loaded.
+_HOMES = {"approx_top_k_p": "saem.ops.approx_top_k",
+          "conv_general_dilated_p": "saem.signal.convolve",
+          "fft_p": "saem.signal.fft",
+          "select_and_scatter_p": "saem.loops.select_and_scatter"}
+
+
 def __getattr__(name: str) -> Any:
     """Return a later name, or the primitive ``lax.exp_p`` (see ``saem.core.handles``)."""
+    if name in _HOMES:
+        _importlib.import_module(_HOMES[name])
     handle = primitive_called(name) if name.endswith("_p") else None
     return _find(name) if handle is None else handle
 
@@ -353,6 +363,6 @@ def __getattr__(name: str) -> Any:
 def __dir__() -> list[str]:
     """Return the names of functions and of primitives; all are loaded, to know the latter."""
     names = _names()
-    for name in names:
+    for name in (*names, *_HOMES):
         getattr(_sys.modules[__name__], name)
     return sorted({*names, *primitive_names()})

@@ -21,7 +21,7 @@ import numpy as np
 
 from saem.compile.lowering import lower_apart
 from saem.core import dtypes, errors, tree
-from saem.core.avals import ShapedArray, aval_of
+from saem.core.avals import ShapedArray, aval_of, is_array_like
 from saem.core.dimensions import as_size
 from saem.core.frames import boundary
 from saem.core.jaxpr import ClosedJaxpr, eval_jaxpr, evaluate, with_nones
@@ -497,11 +497,20 @@ def reduce_window(operand: Any, init_value: Any, computation: Callable,
 def element_program(func: Callable[[Any], Any], dtype: Any) -> ClosedJaxpr:
     """Return ``func``, of one scalar of ``dtype`` to one, as what a scatter applies in place.
 
-    Raises: NotImplementedError if it closes over a tracer.
+    Raises: NotImplementedError if it closes over a tracer; ValueError if it gives no scalar.
     """
+
+    def applied(x: Any, _: Any) -> list[Any]:
+        out = func(x)
+        if not is_array_like(out) or aval_of(out).shape:
+            raise errors.explained(
+                errors.ArgumentError, "scatter_apply.result",
+                f"A function that is applied to elements must return one scalar, got {out}.",
+                advice="It is given one element. To change several at once: x.at[i].set(f(x[i])).")
+        return [convert_element_type(out, dtype)]
+
     scalar = ShapedArray((), dtype)
-    program = trace_flat(lambda x, _: [convert_element_type(func(x), dtype)], [scalar, scalar],
-                         name="apply")
+    program = trace_flat(applied, [scalar, scalar], name="apply")
     if any(isinstance(c, Tracer) for c in program.consts):
         raise errors.explained(
             NotImplementedError, "scatter_apply.closure",

@@ -46,7 +46,7 @@ from saem.numpy.index_plan import (
 from saem.numpy.promote import as_value, check_broadcast, convert_value
 from saem.ops.dynamic_slicing import DynamicSlice
 from saem.ops.filling import full_like
-from saem.ops.gather import Gather, ScatterAdd
+from saem.ops.gather import Gather, ScatterAdd, check_reads, fill_number
 from saem.ops.linear import broadcast_in_dim, literal, zeros_of
 from saem.ops.reshard import freely
 from saem.ops.scatter import Scatter, ScatterMax, ScatterMin, ScatterMul, ScatterSub
@@ -101,6 +101,7 @@ def getitem(x: Any, idx: Any, *, mode: Any = None, fill_value: Any = None,
     options = DEFAULT
     if mode is not None or indices_are_sorted or unique_indices:
         options = make_options(x, mode, fill_value, indices_are_sorted, unique_indices)
+        check_reads(options.mode)
     if eager and not any(map(is_tracer, (x, *values))):
         return x if all_full(tokens) and type(x) is ArrayImpl else _reader(tokens, options)(
             x, *values)
@@ -130,9 +131,7 @@ def make_options(x: Any, mode: Any, fill_value: Any, is_sorted: bool, unique: bo
     if chosen is not FILL or fill_value is None:
         fill_value = None
     else:
-        fill_value = np.asarray(fill_value).item()
-        if fill_value != fill_value and dtypes.is_inexact(aval_of(x).dtype):
-            fill_value = None  # NaN is what is read anyway, and does not equal itself
+        fill_value = fill_number(fill_value, aval_of(x).dtype)
     return Options(chosen, fill_value, bool(is_sorted), bool(unique))
 
 

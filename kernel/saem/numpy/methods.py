@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from saem.core import dtypes
+from saem.core import dtypes, errors
 from saem.core.avals import aval_of
 from saem.core.lazy import later
 from saem.jit.transfers import device_put
@@ -39,6 +39,10 @@ def view(x: Any, dtype: Any = None, type: None = None) -> Any:
     numbers and their parts.
     Raises: ValueError if the bytes of the last axis make no whole number of items.
     """
+    if type is not None:
+        raise errors.explained(
+            NotImplementedError, "view.type", "`type` argument of array.view() is not supported.",
+            advice="np.asarray(x) is a NumPy array.")
     if dtype is None:
         return x
     new, old = creation.check_dtype("view", dtype), aval_of(x).dtype
@@ -112,7 +116,12 @@ def array_namespace(x: Any, /, *, api_version: str | None = None) -> Any:
 
 
 def to_device(x: Any, device: Any, *, stream: Any = None) -> Any:
-    """Return ``x`` on ``device`` (a Device or Sharding)."""
+    """Return ``x`` on ``device`` (a Device or Sharding).  Raises: NotImplementedError."""
+    if stream is not None:
+        raise errors.explained(
+            NotImplementedError, "to_device.stream",
+            "`stream` argument of array.to_device() is not supported.",
+            advice="Leave it out: x.block_until_ready() waits for the array.")
     return device_put(x, device)
 
 

@@ -346,7 +346,8 @@ def reduce_precision(operand: float | ArrayLike, exponent_bits: int, mantissa_bi
     >>> lax.reduce_precision(jnp.array([1.2345678]), exponent_bits=8, mantissa_bits=7)
     Array([1.234375], dtype=float32)
     """
-    return bind(ReducePrecision(int(exponent_bits), int(mantissa_bits)), operand)
+    bits = operator.index(exponent_bits), operator.index(mantissa_bits)
+    return bind(ReducePrecision(*bits), operand)
 
 
 def copy(x: Any) -> Any:

@@ -64,6 +64,22 @@ def default_fill(dtype: Any) -> Any:
     return True if kind == "bool" else float("nan")
 
 
+def fill_number(fill: Any, dtype: Any) -> Any:
+    """Return a fill value as a number; None for the NaN that is read anyway.
+
+    Raises: TypeError for what ``dtype`` has no numbers for.
+    """
+    fill = np.asarray(fill)
+    if not (dtypes.is_bool(fill.dtype) or is_number(fill.dtype)) or (
+            dtypes.is_complex(fill.dtype) and not dtypes.is_complex(dtype)):
+        raise errors.explained(
+            errors.ArgumentTypeError, "gather.fill",
+            f"fill_value {fill} of dtype {fill.dtype} cannot be an element of dtype {dtype.name}.",
+            advice="Give a number that the array can hold.")
+    number = fill.item()
+    return None if number != number and dtypes.is_inexact(dtype) else number
+
+
 def fill_as(fill: Any, dtype: Any) -> np.ndarray:
     """Return a fill value in ``dtype``, as NumPy converts it."""
     with np.errstate(invalid="ignore"):
@@ -363,9 +379,10 @@ class ScatterFamily(Primitive):
     def read(self, x: Any, indices: Any, updates: Any) -> Any:
         """Return the windows of ``x`` at the places this scatter writes; zero where it drops."""
         sizes = window_sizes(self.numbers, aval_of(x).shape, aval_or_shape(updates))
-        fill = 0 if self.mode is FILL else None
+        mode = self.mode.of_read
+        fill = 0 if mode is FILL else None
         return bind(Gather(self.numbers, sizes, self.unique_indices, self.indices_are_sorted,
-                           self.mode, fill), x, indices)
+                           mode, fill), x, indices)
 
     def added(self, x: Any, indices: Any, updates: Any) -> Any:
         """Return ``x`` with ``updates`` added at the places this scatter writes."""
@@ -413,6 +430,14 @@ class ScatterAdd(LinearScatter):
 # -- functions -------------------------------------------------------------------------------------
 
 
+def check_reads(mode: GatherScatterMode | None) -> None:
+    """Refuse a ``mode`` of scatters alone.  Raises: ValueError."""
+    if mode is GatherScatterMode.ONE_HOT:
+        raise errors.explained(
+            errors.ArgumentError, "gather.one_hot", f"{mode} is a mode for writing.",
+            advice="To read, use 'clip', 'fill' or 'promise_in_bounds'.")
+
+
 def gather(operand: ArrayLike, start_indices: ArrayLike, dimension_numbers: GatherDimensionNumbers,
            slice_sizes: Sequence[int], *, unique_indices: bool = False,
            indices_are_sorted: bool = False, mode: Any = None, fill_value: Any = None) -> Array:
@@ -425,12 +450,11 @@ def gather(operand: ArrayLike, start_indices: ArrayLike, dimension_numbers: Gath
     """
     promise = GatherScatterMode.PROMISE_IN_BOUNDS
     mode = promise if mode is None else GatherScatterMode.from_any(mode)
+    check_reads(mode)
     if mode is not FILL:
         fill_value = None
     elif fill_value is not None:
-        fill_value = np.asarray(fill_value).item()
-        if fill_value != fill_value and dtypes.is_inexact(aval_of(operand).dtype):
-            fill_value = None
+        fill_value = fill_number(fill_value, aval_of(operand).dtype)
     numbers = GatherDimensionNumbers(*(tuple([operator.index(d) for d in dims])
                                        for dims in dimension_numbers))
     sizes = tuple([as_size(n) for n in slice_sizes])

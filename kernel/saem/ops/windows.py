@@ -103,7 +103,8 @@ class GatherScatterMode(enum.Enum):
     """What happens to a window that does not lie inside the operand.
 
     CLIP moves it inside; FILL_OR_DROP reads a fill value and drops what would be written;
-    PROMISE_IN_BOUNDS says that there is none.
+    PROMISE_IN_BOUNDS says that there is none.  ONE_HOT, for scatters alone, writes as
+    FILL_OR_DROP: on a TPU JAX may multiply by ones and zeros then.
 
     >>> lax.GatherScatterMode.from_any("clip")
     <GatherScatterMode.CLIP: 1>
@@ -112,6 +113,12 @@ class GatherScatterMode(enum.Enum):
     CLIP = 1
     FILL_OR_DROP = 2
     PROMISE_IN_BOUNDS = 3
+    ONE_HOT = 4
+
+    @property
+    def of_read(self) -> GatherScatterMode:
+        """The mode that reads where this one writes."""
+        return GatherScatterMode.FILL_OR_DROP if self is GatherScatterMode.ONE_HOT else self
 
     @staticmethod
     def from_any(mode: Any) -> GatherScatterMode:
@@ -126,13 +133,15 @@ class GatherScatterMode(enum.Enum):
         except (KeyError, TypeError):
             raise errors.explained(
                 errors.ArgumentError, "gather.mode", f'Unknown gather mode "{mode}"',
-                advice="Use 'clip', 'fill', 'drop' or 'promise_in_bounds'.") from None
+                advice="Use 'clip', 'fill', 'drop' or 'promise_in_bounds'; to write, also "
+                "'one_hot'.") from None
 
 
 _MODES = {
     None: GatherScatterMode.FILL_OR_DROP, "fill": GatherScatterMode.FILL_OR_DROP,
     "drop": GatherScatterMode.FILL_OR_DROP, "clip": GatherScatterMode.CLIP,
     "promise_in_bounds": GatherScatterMode.PROMISE_IN_BOUNDS,
+    "one_hot": GatherScatterMode.ONE_HOT,
 }
 
 

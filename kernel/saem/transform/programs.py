@@ -167,9 +167,10 @@ def make_jaxpr(fun: Callable, static_argnums: int | Iterable[int] = (),
     return make_jaxpr_f
 
 
-def struct_of(aval: Any, sharding: Any = None) -> Any:
+def struct_of(aval: Any, sharding: Any = None, weak: bool = True) -> Any:
     """Return the struct of a result of type ``aval``, with ``sharding`` or that of the type.
 
+    It is not weak unless the type is and ``weak``.
     A type has one where each axis of the mesh in force is Explicit or Manual.
     """
     if is_high(aval):
@@ -180,7 +181,7 @@ def struct_of(aval: Any, sharding: Any = None) -> Any:
         if not types or AxisType.Auto in types:
             sharding = None
     manual = aval.manual_axis_type if axes.state.checked else None
-    return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type,
+    return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=weak and aval.weak_type,
                             sharding=sharding, manual_axis_type=manual)
 
 

@@ -9,7 +9,7 @@ from saem.ops.gather import Gather, ScatterAdd
 from saem.ops.windows import GatherDimensionNumbers as Numbers
 from saem.ops.windows import GatherScatterMode
 
-CLIP, FILL, PROMISE = GatherScatterMode
+CLIP, FILL, PROMISE, ONE_HOT = GatherScatterMode
 REALS = ("f32", "bf16", "i32", "u8")
 
 
@@ -116,6 +116,9 @@ def write_cases(kind, dtypes=REALS, differentiable=True, domain="any", unique=Fa
             found.append(case(kind(numbers.as_scatter(), mode=mode), spec(f"f32{operand}", domain),
                               spec(indices, Around(size)), spec(f"f32{updates}", domain),
                               differentiable=differentiable))
+    found.append(case(kind(ROWS.as_scatter(), mode=ONE_HOT), spec("f32[3,4]", domain),
+                      spec("i32[5,1]", Around(3)), spec("f32[5,4]", domain),
+                      differentiable=differentiable))
     for dtype in dtypes:
         found.append(case(kind(ROWS.as_scatter(), mode=FILL), spec(f"{dtype}[3,4]", domain),
                           spec("i32[3,1]", Around(3)), spec(f"{dtype}[3,4]", domain),
@@ -128,7 +131,7 @@ def write_cases(kind, dtypes=REALS, differentiable=True, domain="any", unique=Fa
     if unique:
         found += [
             case(kind(ROWS.as_scatter(), False, True, mode), "f32[5,2]",
-                 spec("i32[3,1]", Distinct(5)), "f32[3,2]") for mode in (CLIP, FILL, PROMISE)]
+                 spec("i32[3,1]", Distinct(5)), "f32[3,2]") for mode in GatherScatterMode]
     return found
 
 

@@ -6,9 +6,10 @@ from cases import case, each, spec
 from saem.core import tree
 from saem.core.avals import ShapedArray
 from saem.core.handles import handle_of
-from saem.lax import add, max, mul
+from saem.lax import add, ge, lt, max, mul
 from saem.loops.carry import trace_body
 from saem.loops.reduce_by_function import Reduce, ReduceWindow
+from saem.loops.select_and_scatter import SelectAndScatter
 from saem.ops.compare import Ge, Le
 from saem.signal.pooling import (
     ReduceWindowMax,
@@ -36,6 +37,8 @@ def program(fun, *dtypes):
 
 ADD = program(lambda a, b: (add(a, b),), "float32")
 BOTH = program(lambda a, m, b, n: (mul(a, b), max(m, n)), "float32", "int32")
+LARGER, LESS = (program(lambda a, b, f=f: (f(a, b),), "float32").jaxpr for f in (ge, lt))
+TWICE = program(lambda a, b: (add(add(a, a), b),), "float32").jaxpr
 ZERO, ONE = spec("f32[]", 0.0), spec("f32[]", 1.0)
 LEAST = spec("i32[]", -100)
 
@@ -61,6 +64,10 @@ CASES = [
     case(SelectAndScatterAdd(GREATER, *PLAIN[:3]), "f32[2,2]", spec("f32[4,4]", 1.0), wrt=(0,)),
     case(SelectAndScatterAdd(GREATER, (2, 2), (1, 1), ((-1, 0), (1, -1))), "f32[2,4]",
          spec("f32[4,5]", "distinct"), wrt=(0,)),
+    *(case(SelectAndScatter(chosen, (), TWICE, (), *how), spec("f32[4,5]", values), source, ONE,
+           wrt=(), batchable=False)
+      for chosen in (LARGER, LESS) for values in ("distinct", 1.0)
+      for how, source in ((PLAIN[:3], "f32[2,2]"), (OVERLAP[:3], "f32[4,5]"))),
     case(Reduce(None, ADD, (1,)), "f32[3,5]", ZERO, wrt=(0,), batchable=False),
     case(Reduce(None, ADD, (0, 2)), "f32[3,2,3]", ZERO, wrt=(0,), batchable=False),
     case(Reduce(None, ADD, (0,)), "f32[0,3]", ZERO, wrt=(0,), batchable=False),

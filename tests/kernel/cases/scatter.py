@@ -7,9 +7,6 @@ import numpy as np
 from cases import case, spec
 from cases.gather import REALS, ROWS, Around, write_cases
 from saem.ops.scatter import Scatter, ScatterMax, ScatterMin, ScatterMul, ScatterSub
-from saem.ops.windows import GatherScatterMode
-
-CLIP, FILL, PROMISE = GatherScatterMode
 
 ODD = [np.nan, 1.0, -np.inf, np.inf]
 

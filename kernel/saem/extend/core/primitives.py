@@ -17,6 +17,7 @@ from saem.derivatives import checkpoint, custom_vjp  # noqa: F401
 from saem.extend.core.calls import call_p, closed_call_p  # noqa: F401
 from saem.lax import linalg  # noqa: F401
 from saem.linalg import ragged_products, scaled_products  # noqa: F401
+from saem.loops import select_and_scatter  # noqa: F401
 from saem.ops import approx_top_k  # noqa: F401
 from saem.signal import convolve, fft  # noqa: F401
 
