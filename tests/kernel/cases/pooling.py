@@ -67,7 +67,7 @@ CASES = [
     *(case(SelectAndScatter(chosen, (), TWICE, (), *how), spec("f32[4,5]", values), source, ONE,
            wrt=(), batchable=False)
       for chosen in (LARGER, LESS) for values in ("distinct", 1.0)
-      for how, source in ((PLAIN[:3], "f32[2,2]"), (OVERLAP[:3], "f32[4,5]"))),
+      for how, source in ((PLAIN[:3], "f32[2,2]"), (OVERLAP[:3], "f32[4,3]"))),
     case(Reduce(None, ADD, (1,)), "f32[3,5]", ZERO, wrt=(0,), batchable=False),
     case(Reduce(None, ADD, (0, 2)), "f32[3,2,3]", ZERO, wrt=(0,), batchable=False),
     case(Reduce(None, ADD, (0,)), "f32[0,3]", ZERO, wrt=(0,), batchable=False),
