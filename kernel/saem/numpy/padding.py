@@ -270,7 +270,7 @@ def _pad_ramp(array: Any, widths: Widths, values: Sequence[tuple[Any, Any]]) -> 
 def _ramp(end: Any, edge: Any, count: int, axis: int) -> Any:
     """Return ``count`` evenly spaced steps along ``axis`` from ``end`` up to before ``edge``."""
     dtype = edge.dtype
-    work = end.dtype
+    work = aval_of(end).dtype
     real = np.promote_types(dtypes.real_dtype(work), FLOAT32)
     sizes = tuple([count if i == axis else 1 for i in range(edge.ndim)])
     step = ops.div(filling.broadcasted_iota(real, sizes, axis), scalar(max(count, 1), real))

@@ -95,16 +95,22 @@ def _runs(rows: Any, equal_nan: bool) -> tuple[Any, Any]:
         order = lexsort([slicing.index_in_dim(flat, i, 1, False)
                          for i in reversed(range(flat.shape[1]))])
     ordered = getitem(rows, order)
+    return order, _begins(ordered, equal_nan)
+
+
+def _begins(ordered: Any, equal_nan: bool) -> Any:
+    """Return where a run of equals begins in sorted rows."""
+    count = ordered.shape[0]
     here, before = slicing.slice_in_dim(ordered, 1, count), slicing.slice_in_dim(
         ordered, 0, count - 1)
     differs = compare.ne(here, before)
-    if equal_nan and dtypes.is_inexact(rows.dtype):
+    if equal_nan and dtypes.is_inexact(ordered.dtype):
         unknown = compare.bitwise_and(compare.ne(here, here), compare.ne(before, before))
         differs = compare.bitwise_and(differs, compare.bitwise_not(unknown))
     if differs.ndim > 1:
         differs = any_true(differs, axis=tuple(range(1, differs.ndim)))
     first = broadcast_in_dim(scalar(True, np.dtype(bool)), (1,), ())
-    return order, concatenate([first, differs])
+    return concatenate([first, differs])
 
 
 def unique(ar: ArrayLike, return_index: bool = False, return_inverse: bool = False,
@@ -138,6 +144,12 @@ def unique(ar: ArrayLike, return_index: bool = False, return_inverse: bool = Fal
                 "jnp.unique: for zero-sized input with nonzero size argument, fill_value must be "
                 "specified", advice="Pass fill_value=.")
         outs = _none_at_all(rows, size or 0, fill_value)
+    elif rows.ndim == 1 and not (return_index or return_inverse or return_counts) \
+            and not dtypes.is_complex(rows.dtype):
+        ordered, marks = _sorted_runs(rows, equal_nan=bool(equal_nan))
+        if fill_value is None:
+            return _selected("unique", ordered, marks, size, getitem(ordered, 0))
+        return convert(_selected("unique", ordered, marks, size, fill_value), ar.dtype, False)
     else:
         order, marks = _runs(rows, equal_nan=bool(equal_nan))
         if size is None:
@@ -319,11 +331,11 @@ def setxor1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *,
     if not ar1.shape[0] and not ar2.shape[0]:
         return ar1 if size is None else _read_marked(ar1, ar1, fill_value or 0, size=size)
     if size is None and not assume_unique:
-        ar1, ar2 = (_sorted_set("setxor1d", ar)[0] for ar in (ar1, ar2))
+        ar1, ar2 = (_sorted_set("setxor1d", ar) for ar in (ar1, ar2))
     if size is None or assume_unique:
         ordered, marks = _unlike_neighbours(concatenate([ar1, ar2]))
     else:
-        ordered, marks = _in_one_alone(ar1, ar2)
+        ordered, marks, *_ = _joined(ar1, ar2, in_both=False)
     if fill_value is None and size:  # JAX fills with the least, NaN if there is one
         least = _read_marked(ordered, marks, 0, size=1)
         fill_value = _read_marked(ordered, marks, shape.reshape(least, ()), size=size).min()
@@ -332,14 +344,15 @@ def setxor1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *,
     return _selected("setxor1d", ordered, marks, size, fill_value)
 
 
-def _sorted_set(name: str, x: Any) -> tuple[Any, Any]:
-    """Return the distinct elements of ``x``, ascending, and where each of them first stands."""
-    if not x.shape[0]:
-        return x, filling.iota(dtypes.default_dtype(int), 0)
-    order, marks = _runs(x, equal_nan=True)
-    size = _known_size(name, x, marks)
-    order = _read_marked(order, marks, 0, size=size)
-    return getitem(x, order), order
+def _sorted_set(name: str, x: Any) -> Any:
+    """Return the distinct elements of ``x``, ascending."""
+    return _selected(name, *_sorted_runs(x, equal_nan=True), None, None) if x.shape[0] else x
+
+
+@library_function(static_argnames=("equal_nan",))
+def _sorted_runs(x: Any, equal_nan: bool) -> tuple[Any, Any]:
+    ordered = sort(x)
+    return ordered, _begins(ordered, equal_nan)
 
 
 @library_function
@@ -354,17 +367,32 @@ def _unlike_neighbours(both: Any) -> tuple[Any, Any]:
     return ordered, compare.bitwise_and(concatenate([end, differs]), concatenate([differs, end]))
 
 
-def _in_one_alone(ar1: Any, ar2: Any) -> tuple[Any, Any]:
-    """Return both sorted as one, and which elements are the first of those in one operand alone."""
-    values, marks = [], []
-    for x, other in ((ar1, ar2), (ar2, ar1)):
-        if x.shape[0]:
-            order, first = _runs(x, equal_nan=True)
-            values.append(getitem(x, order))
-            marks.append(compare.bitwise_and(first, isin(values[-1], other, invert=True)))
-    both, all_marks = concatenate(values), concatenate(marks)
+@library_function(static_argnames=("in_both",))
+def _joined(ar1: Any, ar2: Any, in_both: bool) -> tuple[Any, Any, Any, Any]:
+    """Return both sorted as one, which elements are the first of those in both or in one alone.
+
+    Then, for those in both, where they first stand in each.  NaN equals NaN in one operand only.
+    """
+    count, index = ar1.shape[0], dtypes.default_dtype(int)
+    both = concatenate([ar1, ar2])
     order = argsort(both)
-    return getitem(both, order), getitem(all_marks, order)
+    ordered = getitem(both, order)
+    later = compare.ge(order, scalar(count, order.dtype))  # of ar2, which follow in each run
+    starts = _begins(ordered, equal_nan=True)
+    if dtypes.is_inexact(both.dtype):
+        starts = compare.bitwise_or(starts, compare.bitwise_and(
+            compare.ne(ordered, ordered), _begins(later.astype(index), equal_nan=False)))
+    run = ops.sub(cumulative.cumsum(starts.astype(index), 0), scalar(1, index))
+    none = broadcast_in_dim(scalar(0, index), order.shape, ())
+    seconds = getitem(scatter_update(none, run, later.astype(index), "add"), run)
+    firsts = getitem(scatter_update(
+        none, run, compare.bitwise_not(later).astype(index), "add"), run)
+    zero = scalar(0, index)
+    mixed = compare.bitwise_and(compare.gt(firsts, zero), compare.gt(seconds, zero))
+    marks = compare.bitwise_and(starts, mixed if in_both else compare.bitwise_not(mixed))
+    next_one = ops.add(filling.iota(index, both.shape[0]), firsts)
+    return ordered, marks, order, ops.sub(
+        getitem(order, next_one), scalar(count, order.dtype))
 
 
 def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False,
@@ -385,14 +413,13 @@ def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False,
         places = [full((count,), ar.shape[0], index) for ar in (ar1, ar2)]
         return (none, *places) if return_indices else none
     counts = ar1.shape[0], ar2.shape[0]
-    if assume_unique:
-        ordered, marks, first, second = _like_next(ar1, ar2)
-    elif size is None:
-        (ar1, places1), (ar2, places2) = (_sorted_set("intersect1d", ar) for ar in (ar1, ar2))
-        ordered, marks, first, second = _like_next(ar1, ar2)
-        first, second = getitem(places1, first), getitem(places2, second)
+    if size is None and not assume_unique and not return_indices:
+        ar1, ar2 = (_sorted_set("intersect1d", ar) for ar in (ar1, ar2))
+        assume_unique = True
+    if not assume_unique:
+        ordered, marks, *places = _joined(ar1, ar2, in_both=True)
     else:
-        ordered, marks, first, second = _in_both(ar1, ar2)
+        ordered, marks, *places = _like_next(ar1, ar2, places=bool(return_indices))
     size = _known_size("intersect1d", ordered, marks) if size is None else size
     if fill_value is None:  # JAX fills with the least common element
         least = _read_marked(ordered, marks, 0, size=1)
@@ -401,31 +428,22 @@ def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False,
     values = _selected("intersect1d", ordered, marks, size, fill_value)
     if not return_indices:
         return values
-    return values, *(_read_marked(places, marks, count, size=size)
-                     for places, count in zip((first, second), counts))
+    return values, *(_read_marked(place, marks, count, size=size)
+                     for place, count in zip(places, counts))
 
 
-@library_function
-def _like_next(ar1: Any, ar2: Any) -> tuple[Any, Any, Any, Any]:
+@library_function(static_argnames=("places",))
+def _like_next(ar1: Any, ar2: Any, places: bool) -> tuple[Any, ...]:
     """Return both sorted as one, which elements equal the next, and where these stand in each.
 
     They are those in both, of operands without repeats.
     """
     both = concatenate([ar1, ar2])
-    order = argsort(both)
-    ordered = getitem(both, order)
+    order = argsort(both) if places else None
+    ordered = getitem(both, order) if places else sort(both)
     here, after = slice(None, -1), slice(1, None)
     marks = compare.eq(getitem(ordered, here), getitem(ordered, after))
+    if order is None:
+        return getitem(ordered, here), marks
     second = ops.sub(getitem(order, after), scalar(ar1.shape[0], order.dtype))
     return getitem(ordered, here), marks, getitem(order, here), second
-
-
-@library_function
-def _in_both(ar1: Any, ar2: Any) -> tuple[Any, Any, Any, Any]:
-    """Return ``ar1`` sorted, which elements are the first of those in both, and where in each."""
-    order, marks = _runs(ar1, equal_nan=False)
-    ordered = getitem(ar1, order)
-    wide = (ar1.shape[0], ar2.shape[0])
-    same = compare.eq(broadcast_in_dim(ordered, wide, (0,)), broadcast_in_dim(ar2, wide, (1,)))
-    marks = compare.bitwise_and(marks, any_true(same, axis=1))
-    return ordered, marks, order, same.argmax(axis=1)
