@@ -19,6 +19,7 @@ import saem as jax
 import saem.numpy as jnp
 from saem.compile import dispatch, executables, mappings
 from saem.core import kept
+from saem.core.jaxpr import ClosedJaxpr
 from saem.core.kept import Kept
 
 
@@ -129,3 +130,26 @@ def test_programs_of_others_do_not_make_each_round_drop_all(monkeypatch):
     assert not watch.too_many()
     counted[0] = 960
     assert watch.too_many()
+
+
+def test_programs_of_new_functions_beside_old_ones_stay_within_bounds(monkeypatch):
+    monkeypatch.setattr(kept, "CAPACITY", 16)
+    monkeypatch.setattr(kept, "ROUND", 4)
+    x = jnp.ones(3)
+
+    def double(a):
+        return a * 2
+
+    def step(carry):
+        return carry[0] + 1, carry[1]
+
+    def programs_after(times):
+        for _ in range(times):
+            jax.lax.cond(True, lambda a: a + 1, double, x)
+            jax.grad(lambda y: jax.lax.cond(True, lambda a: a + 1, double, y).sum())(x)
+            jax.lax.while_loop(lambda carry: carry[0] < 2, step, (0, x))
+        gc.collect()
+        return sum(type(thing) is ClosedJaxpr for thing in gc.get_objects())
+
+    first = programs_after(40)
+    assert programs_after(80) < first + 40

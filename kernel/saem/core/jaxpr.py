@@ -24,6 +24,7 @@ from saem.core import source as source_info
 from saem.core.avals import ShapedArray
 from saem.core.dtypes import ExtendedDType
 from saem.core.handles import Handle, handle_of
+from saem.core.kept import Kept
 from saem.core.primitive import Primitive
 from saem.core.trace import bind, go_to_source, state
 
@@ -304,8 +305,14 @@ class ClosedJaxpr(Printed):
         """Return this program with ``f(self.jaxpr)`` as its jaxpr."""
         return ClosedJaxpr(f(self.jaxpr), self.consts)
 
-    def derived(self, key: Any, make: Callable[[], Any]) -> Any:
-        """Return what ``make`` returns, made once for this program and ``key``."""
+    def derived(self, key: Any, make: Callable[[], Any], others: tuple[ClosedJaxpr, ...] = ()
+                ) -> Any:
+        """Return what ``make`` returns, made once for this program, ``others`` and ``key``.
+
+        The others may be new each time, as those of a lambda are: how much is kept is bounded.
+        """
+        if others:
+            return self.derived("with others", Kept).once((others, key), make)
         try:
             return self.cache[key]
         except KeyError:

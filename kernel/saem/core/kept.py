@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 CAPACITY = 4096
@@ -42,6 +43,16 @@ class Kept(dict):
         self[key] = made
         if next(_added) % ROUND == 0:
             shrink()
+
+    def once(self, key: Any, make: Callable[[], Any]) -> Any:
+        """Return the entry, which ``make`` returns if there is none."""
+        try:
+            return self[key]
+        except KeyError:
+            pass  # not in here: an error of ``make`` would show this one before itself
+        made = make()
+        self.keep(key, made)
+        return made
 
 
 def living() -> list[Kept]:

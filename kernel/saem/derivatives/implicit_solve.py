@@ -157,7 +157,7 @@ def custom_root(f: Callable, initial_guess: Any, solve: Callable, tangent_solve:
     prim, operands = CustomJVPCall(solver, rule), [
         *f_body.consts, *solve_body.consts, *move_body.consts, *leaves]
     if state.trace is eval_trace:
-        outs = run_at_once(solver, (), prim, operands)
+        outs = run_at_once((solver,), (), prim, operands)
     else:
         outs = bind(prim, *operands)
     return solve_body.out_tree.unflatten(outs)
@@ -276,7 +276,7 @@ class LinearSolve(Primitive):
         return outs, [0] * len(outs)
 
     def eager(self, *args: Any) -> list[Any]:
-        return run_at_once(self.jaxprs.solve, tuple(self.const_lengths), self, args)
+        return run_at_once((self.jaxprs.solve,), tuple(self.const_lengths), self, args)
 
 
 def _difference(t: Any, s: Any) -> Any:

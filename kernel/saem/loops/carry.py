@@ -376,23 +376,25 @@ def fix_carry(closed: ClosedJaxpr, consts: list[Any], start: Sequence[Any],
 # -- running at once -------------------------------------------------------------------------------
 
 
-def run_at_once(owner: ClosedJaxpr, key: tuple, prim: Primitive, args: Sequence[Any]) -> list[Any]:
-    """Run a loop or branch on concrete arguments; its executable is kept with ``owner``.
+def run_at_once(programs: tuple[ClosedJaxpr, ...], key: tuple, prim: Primitive,
+                args: Sequence[Any]) -> list[Any]:
+    """Run a loop or branch on concrete arguments; its executable is kept with its ``programs``.
 
-    ``key`` identifies one of the primitives that ``owner`` is part of.
+    ``key`` identifies one of the primitives that are made of these.
     """
     for x in args:
         if isinstance(x, Tracer):
             raise leaked_tracer(x)
     avals = avals_of(args)
-    demands = owner.derived(("demands", key), lambda: named_by(prim).demands())
+    owner, others = programs[0], programs[1:]
+    demands = owner.derived(("demands", key), lambda: named_by(prim).demands(), others)
     where, committed = placement(args, demands)
     terms = terms_of(one_equation(prim, avals), args, demands) if Seen.storage else None
     program = owner.derived(
         ("run", key, avals, where, committed, config.trace_key(), terms),
         lambda: dispatch.build(one_equation(prim, avals), where, committed, name=prim.name,
-                               terms=terms))
+                               terms=terms), others)
     if bus.active or config.debug_key_reuse.value:
-        closed = owner.derived(("keys", key, avals), lambda: one_equation(prim, avals))
+        closed = owner.derived(("keys", key, avals), lambda: one_equation(prim, avals), others)
         return key_watch.called(closed, args, prim.name, lambda: program.run(args))
     return program.run(args)

@@ -132,9 +132,9 @@ class Cond(HigherOrder):
         if not trace.is_known(index):
             return trace.emit(self, args)
         unknown = [not trace.is_known(x) for x in xs]
-        key = ("cond", tuple(unknown), self.branches[1:])
         known, rest, out_unknown, handed = self.branches[0].derived(
-            key, lambda: split_branches(self.branches, unknown))
+            ("cond", tuple(unknown)), lambda: split_branches(self.branches, unknown),
+            self.branches[1:])
         known_args = pick(xs, unknown, False)
         outs: list[Any] = []
         if known:
@@ -214,7 +214,7 @@ class Cond(HigherOrder):
         return found
 
     def eager(self, *args: Any) -> list[Any]:
-        return run_at_once(self.branches[0], self.branches[1:], self, args)
+        return run_at_once(self.branches, (), self, args)
 
 
 def differentiated_where(here: Any, x: Any) -> Any:
@@ -408,7 +408,7 @@ def choose(name: str, index: Any, branches: Sequence[Callable], operands: tuple,
     programs, consts = union_consts(bodies, order)
     inputs = [*consts, *leaves]
     programs, passed = programs[0].derived(
-        ("passed on", *programs[1:]), lambda: _passed_on(programs))
+        "passed on", lambda: _passed_on(programs), tuple(programs[1:]))
     outs = bind(Cond(programs, platforms), index, *inputs)
     if len(outs) < len(passed):
         given = [None if place is None else inputs[place] for place in passed]

@@ -121,7 +121,7 @@ def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int 
     except errors.ConcretizationTypeError:  # ``fn`` looks at the numbers it is given
         return scan([put(x) for x in leaves])
     prim = JitCall(body.closed, "associative_scan")
-    return body.out_tree.unflatten(run_at_once(body.closed, (), prim, [*body.consts, *leaves]))
+    return body.out_tree.unflatten(run_at_once((body.closed,), (), prim, [*body.consts, *leaves]))
 
 
 def _axis_of_stacks(leaves: Sequence[Any], axis: int) -> int:

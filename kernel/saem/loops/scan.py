@@ -310,7 +310,7 @@ class Scan(HigherOrder):
 
     def eager(self, *args: Any) -> list[Any]:
         key = (self.length, self.num_consts, self.num_carry, self.reverse, self.unroll)
-        return run_at_once(self.jaxpr, key, self, args)
+        return run_at_once((self.jaxpr,), key, self, args)
 
 
 class Split(NamedTuple):

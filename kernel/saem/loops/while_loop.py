@@ -187,8 +187,8 @@ class While(HigherOrder):
         references = [id(x) for x in args if is_ref(aval_of(x))]
         if len(set(references)) < len(references):  # the condition looks at what the body changes
             return core_refs.chapter.through_refs(self, args)
-        key = (self.cond_jaxpr, self.cond_nconsts, self.body_nconsts)
-        return run_at_once(self.body_jaxpr, key, self, args)
+        key = (self.cond_nconsts, self.body_nconsts)
+        return run_at_once((self.body_jaxpr, self.cond_jaxpr), key, self, args)
 
 
 def guarded(loop: While, guard: Any) -> tuple[While, list[int]]:

@@ -110,7 +110,9 @@ class Nested(NamedTuple):
 
     def derived(self, key: Any, make: Callable[[], Any]) -> Any:
         """Return what ``make`` returns, made once for these programs and ``key``."""
-        return self.programs[0].derived((key, self[1:], self.programs[1:]), make)
+        first, *others = self.programs if self.condition is None else (
+            *self.programs, self.condition)
+        return first.derived((key, self[1:]), make, tuple(others))
 
 
 def carry_fixpoint(step: Callable[[list[bool]], tuple[Sequence[bool], Any]], carry: Sequence[bool]
