@@ -148,6 +148,7 @@ def _table(name: str, table: np.ndarray, ndim: int) -> np.ndarray:
 
 def _values(array: Any, given: Any, dtype: Any) -> list[tuple[Any, Any]]:
     """Return the filling value before and after, for each axis of ``array``, in ``dtype``."""
+
     def fill(value: Any) -> Any:
         return convert_value(value, dtype, aval_of(array).weak_type)
 

@@ -147,6 +147,7 @@ def unique(ar: ArrayLike, return_index: bool = False, return_inverse: bool = Fal
     elif rows.ndim == 1 and not (return_index or return_inverse or return_counts) \
             and not dtypes.is_complex(rows.dtype):
         ordered, marks = _sorted_runs(rows, equal_nan=bool(equal_nan))
+        size = _known_size("unique", ar, marks) if size is None else size
         if fill_value is None:
             return _selected("unique", ordered, marks, size, getitem(ordered, 0))
         return convert(_selected("unique", ordered, marks, size, fill_value), ar.dtype, False)
