@@ -62,9 +62,7 @@ class SelectAndScatter(Primitive):
 
     @property
     def how(self) -> Sliding:
-        ones = (1,) * len(self.window_dimensions)
-        return Sliding(tuple(self.window_dimensions), tuple(self.window_strides),
-                       tuple(self.padding), ones, ones)
+        return Sliding.undilated(self.window_dimensions, self.window_strides, self.padding)
 
     def varies(self, *vmas):
         """Results are types of this rule, not of the programs, whose arguments are scalars."""

@@ -10,6 +10,7 @@ Source: the NumPy reference of pad.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -148,10 +149,7 @@ def _table(name: str, table: np.ndarray, ndim: int) -> np.ndarray:
 
 def _values(array: Any, given: Any, dtype: Any) -> list[tuple[Any, Any]]:
     """Return the filling value before and after, for each axis of ``array``, in ``dtype``."""
-
-    def fill(value: Any) -> Any:
-        return convert_value(value, dtype, aval_of(array).weak_type)
-
+    fill = functools.partial(_fill, array, dtype=dtype)
     if isinstance(given, (tuple, list)) and any(isinstance(v, Tracer) for v in tree.leaves(given)):
         given = asarray(given)
     if isinstance(given, (tuple, list)):
@@ -170,13 +168,15 @@ def _values(array: Any, given: Any, dtype: Any) -> list[tuple[Any, Any]]:
     return [(fill(a), fill(b)) for a, b in table]
 
 
-def _fill(array: Any, value: Any) -> Any:
-    return convert_value(value, array.dtype, aval_of(array).weak_type)
+def _fill(array: Any, value: Any, dtype: Any) -> Any:
+    """Return ``value`` in ``dtype``, as weak as ``array``."""
+    return convert_value(value, dtype, aval_of(array).weak_type)
 
 
 @library_function(static_argnames=("widths",))
 def _pad_alike(array: Any, value: Any, widths: Widths) -> Any:
-    return slicing.pad(array, _fill(array, value), tuple([(a, b, 0) for a, b in widths]))
+    value = _fill(array, value, array.dtype)
+    return slicing.pad(array, value, tuple([(a, b, 0) for a, b in widths]))
 
 
 @library_function(static_argnames=("widths",))

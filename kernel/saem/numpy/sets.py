@@ -146,11 +146,7 @@ def unique(ar: ArrayLike, return_index: bool = False, return_inverse: bool = Fal
         outs = _none_at_all(rows, size or 0, fill_value)
     elif rows.ndim == 1 and not (return_index or return_inverse or return_counts) \
             and not dtypes.is_complex(rows.dtype):
-        ordered, marks = _sorted_runs(rows, equal_nan=bool(equal_nan))
-        size = _known_size("unique", ar, marks) if size is None else size
-        if fill_value is None:
-            return _selected("unique", ordered, marks, size, getitem(ordered, 0))
-        return convert(_selected("unique", ordered, marks, size, fill_value), ar.dtype, False)
+        return _distinct_values(ar, rows, bool(equal_nan), fill_value, size)
     else:
         order, marks = _runs(rows, equal_nan=bool(equal_nan))
         if size is None:
@@ -171,6 +167,15 @@ def _none_at_all(rows: Any, size: int, fill: Any) -> tuple[Any, ...]:
     zeros = broadcast_in_dim(scalar(0, dtypes.default_dtype(int)), (size,), ())
     value = scalar(0 if fill is None else fill, rows.dtype)
     return broadcast_in_dim(value, (size, *rows.shape[1:]), ()), zeros, none, zeros
+
+
+def _distinct_values(ar: Any, row: Any, equal_nan: bool, fill: Any, size: int | None) -> Any:
+    """Return the distinct numbers of ``row``, made of the argument ``ar``, without their places."""
+    ordered, marks = _sorted_runs(row, equal_nan=equal_nan)
+    size = _known_size("unique", ar, marks) if size is None else size
+    if fill is None:
+        return _selected("unique", ordered, marks, size, getitem(ordered, 0))
+    return convert(_selected("unique", ordered, marks, size, fill), ar.dtype, False)
 
 
 @library_function(static_argnames=("size",))

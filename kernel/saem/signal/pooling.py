@@ -46,6 +46,13 @@ class Sliding(NamedTuple):
     base: Sizes
     dilation: Sizes
 
+    @classmethod
+    def undilated(cls, dims: Sequence[int], strides: Sequence[int],
+                  padding: Sequence[tuple[int, int]]) -> Sliding:
+        """Return how a window moves when neither it nor the operand is dilated."""
+        ones = (1,) * len(dims)
+        return cls(tuple(dims), tuple(strides), tuple(padding), ones, ones)
+
     def around(self, axis: int) -> Sliding:
         """Return this with a further axis, along which windows are single elements."""
         def put(items: tuple, item: Any) -> tuple:
@@ -339,8 +346,7 @@ class SelectAndScatterAdd(Primitive):
 
     @property
     def how(self) -> Sliding:
-        ones = (1,) * len(self.window_dimensions)
-        return Sliding(self.window_dimensions, self.window_strides, self.padding, ones, ones)
+        return Sliding.undilated(self.window_dimensions, self.window_strides, self.padding)
 
     def typing(self, source, operand):
         if self.how.out_shape(operand.shape) != source.shape:
