@@ -23,13 +23,12 @@ _MOVED = {
                     ""),
 }
 # Names that are deprecated and did not move.
-_LAST = ("is_concrete", "is_constant_dim", "is_constant_shape")
+_LAST = ("is_concrete", "is_constant_dim", "is_constant_shape", "pytype_aval_mappings")
 
 _find, __dir__ = _lazy.namespace(__name__, {
     "saem.core.avals": "ShapedArray",
     "saem.core.jaxpr": "Atom eval_jaxpr",
-    "saem.extend.readers": "AbstractValue ParamDict Value eval_context max_dim min_dim "
-                         "pytype_aval_mappings",
+    "saem.extend.readers": "AbstractValue ParamDict Value eval_context max_dim min_dim",
     "saem.core.trace": "Tracer",
     "saem.extend.interpreters": "Trace",
     "saem.transform.compile_time": "ensure_compile_time_eval",

@@ -33,8 +33,21 @@ REASONS: dict[str, dict[str, str]] = {
         "AxisContext ConstantHandler LoweringParameters LoweringResult SPMDAxisContext "
         "ShapePolyLoweringState ShardingContext TokenSet core_call_lowering ir_tree_registry "
         "ir_type_handlers jaxpr_subcomp lower_jaxpr_to_fun lower_jaxpr_to_module "
-        "lowerable_effects merge_mlir_modules register_constant_handler token_type"
-        .split(), WRITTEN_AS_TEXT),
+        "lowerable_effects merge_mlir_modules register_constant_handler token_type "
+        "DEVICE_TO_DEVICE_TYPE RECV_FROM_HOST_TYPE SEND_TO_HOST_TYPE Token"
+        .split(), WRITTEN_AS_TEXT) | dict.fromkeys(["Mesh", "MeshAxisName"], LEAKED),
+    "core": dict.fromkeys(
+        "JaxprPpContext JaxprPpSettings OutputType abstract_token aval_mapping_handlers call "
+        "concretization_function_error custom_typechecks literalable_types no_axis_name trace_ctx"
+        .split(), REMOVED),
+    "interpreters.pxla": {
+        **dict.fromkeys(
+            "ArrayMapping Index MeshAxisName MeshComputation MeshExecutable _UNSPECIFIED "
+            "are_hlo_shardings_equal array_mapping_to_axis_resources "
+            "global_aval_to_result_handler global_avals_to_results_handler global_result_handlers "
+            "is_hlo_sharding_replicated op_sharding_to_indices".split(), REMOVED),
+        "create_compile_options": INTERNAL},
+    "interpreters.xla": {"Backend": LEAKED},
     "interpreters.ad": dict.fromkeys(["jvp", "linearize"], INTERNAL),
     "interpreters.partial_eval": dict.fromkeys(
         "Val custom_partial_eval_rules dce_jaxpr_call_rule dce_jaxpr_closed_call_rule "

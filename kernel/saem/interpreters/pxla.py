@@ -11,6 +11,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from saem.core import lazy
 from saem.placement.meshes import Mesh, get_mesh, mesh_entered
 
 
@@ -29,7 +30,7 @@ _thread_resources = _ThreadResources()
 
 def __getattr__(name: str) -> Any:
     if name != "thread_resources":
-        raise AttributeError(f"module 'jax.interpreters.pxla' has no attribute {name!r}")
+        raise lazy.missing(__name__, name)
     warnings.warn("jax.interpreters.pxla.thread_resources is deprecated: use jax.set_mesh(mesh) "
                   "and jax.sharding.get_mesh().", DeprecationWarning, stacklevel=2)
     return _thread_resources

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from saem.core import lazy
 from saem.core.dtypes import canonicalize_dtype
 from saem.core.handles import Handle
 from saem.jit.decorator import jit
@@ -27,5 +28,7 @@ def apply_primitive(prim: Handle, *args: Any, **params: Any) -> Any:
 # whether they are taken.  Libraries add classes that wrap NumPy arrays.
 canonicalize_dtype_handlers: dict[type, Callable[[Any], Any]] = {
     np.ndarray: lambda x: x.astype(canonicalize_dtype(x.dtype), copy=False)}
+
+__getattr__ = lazy.says_what_is_left_out(__name__)
 
 __all__ = ["apply_primitive", "canonicalize_dtype_handlers"]
