@@ -84,6 +84,8 @@ def execute(notebook: nbformat.NotebookNode, timeout: int = 300) -> None:
     client = Client(
         notebook, timeout=timeout, kernel_name="python3", record_timing=False,
         allow_errors=False, store_widget_state=False, coalesce_streams=True,
+        # Without its warning, for each notebook, that the loopback interface is not encrypted.
+        extra_arguments=["--log-level=ERROR"],
     )
     metadata = dict(notebook.metadata)
     try:
