@@ -504,6 +504,11 @@ config = Configuration()
 # Set (with swap_local) while a trace is recorded: it is part of the fast path's key, so a program
 # compiled for values never answers a call made with tracers' surroundings.
 staging = _jaxlib.Config("staging", None, include_in_jit_key=True, include_in_trace_context=False)
+# Set inside ``ensure_compile_time_eval``: programs that are traced there, which hold what they
+# computed of known values, are kept apart from others.
+compile_time = _jaxlib.Config(
+    "compile_time", None, include_in_jit_key=True, include_in_trace_context=True
+)
 # Set while a listener counts cache hits, so that calls leave the C++ fast path and are seen.
 counting_hits = _jaxlib.Config(
     "counting_hits", None, include_in_jit_key=True, include_in_trace_context=False

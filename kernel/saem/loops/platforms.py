@@ -5,7 +5,8 @@ the equation ``platform_index``; when the program is lowered for a platform, onl
 platform is.
 
 Read before: ``loops.conditional``.
-Invariant: which way is taken is decided by where the program runs, not by where it was traced.
+Invariant: which way is taken is decided by where the program runs, not by where it was traced
+(tests/kernel/test_platforms.py).
 Source: the documentation of jax.lax.platform_dependent.
 """
 
@@ -16,12 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from saem.core import errors
+from saem._jaxlib import ArrayImpl
+from saem.compile.arrays import devices
+from saem.core import errors, tree
 from saem.core.avals import ShapedArray
 from saem.core.frames import boundary
 from saem.core.primitive import NOT_LINEAR, Primitive, primitive
-from saem.core.trace import bind
+from saem.core.trace import bind, runs_at_once
 from saem.loops.conditional import INDEX, Platforms, choose, platform_number
+from saem.placement.devices import default_device, lowering_platform
 
 _KNOWN = {"cpu": ("cpu",), "gpu": ("cuda", "rocm"), "cuda": ("cuda",), "rocm": ("rocm",),
           "tpu": ("tpu",)}
@@ -52,12 +56,20 @@ class PlatformIndex(Primitive):
         return bind(self), None
 
 
+def _platform_of(args: tuple) -> str:
+    """Return the platform on which an operation on ``args`` runs now."""
+    committed = [x for x in tree.leaves(args) if isinstance(x, ArrayImpl) and x._committed]
+    device = next(iter(devices(committed[0]))) if committed else default_device()
+    return lowering_platform(device)
+
+
 @boundary
 def platform_dependent(*args: Any, default: Callable | None = None,
                        **per_platform: Callable) -> Any:
     """Return what the function for this platform (``cpu=f, gpu=g``) makes of ``args``.
 
-    On platforms that are not named it is ``default``.
+    On platforms that are not named it is ``default``.  Outside of programs, where the platform is
+    known, its function is called with ``args`` as they are.
     Raises: NotImplementedError where nothing fits, TypeError for a branch that cannot be called.
 
     >>> lax.platform_dependent(jnp.array([1.]), cpu=lambda x: x + 1, default=lambda x: x)
@@ -79,6 +91,8 @@ def platform_dependent(*args: Any, default: Callable | None = None,
                 f"lax.platform_dependent: the '{name}' branch must be a callable.",
                 advice=f"Pass a function of the operands, such as {name}=lambda x: x.")
     named = tuple(platforms)
+    if runs_at_once():
+        return branches[platform_number(named, _platform_of(args))](*args)
     return choose("platform_dependent", bind(PlatformIndex(named)), branches, args,
                   [*per_platform, *(["default"] if default else [])], range(len(branches)), named)
 

@@ -250,6 +250,8 @@ def _from_sequence(x: Sequence[Any], dtype: Any) -> Any:
     kinds = set(map(type, leaves))
     if kinds <= {bool, int, float, complex}:
         if dtype is None:
+            if bool in kinds and len(kinds) > 1:  # which strict promotion refuses
+                promotion.lattice_join(*[promotion.typed(kind()) for kind in kinds])
             dtype = dtypes.default_dtype(next((k for k in _BY_KIND if k in kinds), float))
         return made(np.array(x, dtype))
     leaves = [_leaf(v, dtype) for v in leaves]

@@ -131,6 +131,15 @@ def bits_of(dtype: Any) -> tuple[np.dtype, int, int]:
     return np.dtype(f"int{info.bits}"), int(info.nmant), bias
 
 
+def _check_scales(name: str, dtype: Any) -> None:
+    """Refuse formats whose powers of two are too few, or which hold no zero.  Raises: DTypeError.
+    """
+    if dtypes.finfo(dtype).bits < 8 or dtype.name == "float8_e8m0fnu":
+        raise errors.explained(
+            errors.DTypeError, f"{name}.narrow", f"{name} does not support dtype {dtype.name}.",
+            advice="Convert to float32 first.")
+
+
 def signbit(x: ArrayLike, /) -> Array:
     """Return where the sign is minus, for -0.0 and NaN too.  Raises: TypeError for complex x.
 
@@ -228,7 +237,7 @@ def frexp(x: ArrayLike, /) -> tuple[Any, Any]:
     """Return mantissa in 0.5..1 (sign as x) and int32 exponent such that x = m * 2**e.
 
     Zero, infinities and NaN are their own mantissa, with exponent 0.
-    Raises: TypeError for complex x.
+    Raises: TypeError for complex x, float4 and float8_e8m0fnu.
 
     >>> jnp.frexp(jnp.array([8., 0.75]))
     (Array([0.5 , 0.75], dtype=float32), Array([4, 0], dtype=int32))
@@ -240,6 +249,7 @@ def frexp(x: ArrayLike, /) -> tuple[Any, Any]:
         raise errors.explained(
             errors.DTypeError, "frexp.C1", "frexp does not support complex-valued inputs",
             advice="Use the real part.")
+    _check_scales("frexp", dtype)
     x = convert_value(x, dtype, False)
     integer, mantissa, bias = bits_of(dtype)
     bits = bitcast_convert_type(numbers.abs(x), integer)
@@ -258,7 +268,8 @@ def frexp(x: ArrayLike, /) -> tuple[Any, Any]:
 
 
 def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Return x1 * 2**x2 for integers x2.  Raises: ArgumentError for other x2 or complex x1.
+    """Return x1 * 2**x2 for integers x2.  Raises: ArgumentError for other x2 or complex x1;
+    TypeError for float4 and float8_e8m0fnu.
 
     >>> jnp.ldexp(jnp.array([1., 3.]), 2)
     Array([ 4., 12.], dtype=float32)
@@ -272,6 +283,7 @@ def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
             f"ldexp not supported for input types {(first, second)}",
             advice="The exponent must be of integers, the mantissa real.")
     (x1,) = promote_dtypes_inexact(x1)
+    _check_scales("ldexp", dtype_of(x1))
     x1 = convert_value(x1, dtype_of(x1), False)
     bound = np.int32(4 * bits_of(dtype_of(x1))[2])
     x1, n = promote_shapes("ldexp", x1, convert_value(x2, np.dtype("int32"), False))

@@ -99,6 +99,12 @@ def getitem(x: Any, idx: Any, *, mode: Any = None, fill_value: Any = None,
             return _read_first(x, idx + shape[0] if idx < 0 and wrap_negative_indices else idx)
     tokens, values = parse(idx, aval_of(x).shape, wrap_negative_indices)
     options = DEFAULT
+    if fill_value is not None and np.ndim(fill_value):
+        raise errors.explained(
+            errors.ArgumentError, "get.fill",
+            f"The fill_value of a read must be a scalar, not an array of shape "
+            f"{np.shape(fill_value)}.", advice="Read with mode='fill' and put others in by "
+            "jnp.where.")
     if mode is not None or indices_are_sorted or unique_indices:
         options = make_options(x, mode, fill_value, indices_are_sorted, unique_indices)
         check_reads(options.mode)

@@ -388,7 +388,8 @@ class Grid:
             return grids
         if not grids:
             return array([], dtype=dtypes.default_dtype(int))
-        joined = promote_args(self.name, *grids)
+        with config.numpy_dtype_promotion("standard"):  # slices are no operands
+            joined = promote_args(self.name, *grids)
         return shaping.concatenate([shaping.expand_dims(g, (0,)) for g in joined], 0)
 
     def axis(self, s: slice) -> Any:

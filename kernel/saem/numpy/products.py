@@ -430,26 +430,33 @@ def einsum(subscripts: Any, /, *operands: Any, out: None = None, optimize: Any =
         check_requested(out_sharding, "einsum")
     order = {True: "optimal", False: None}.get(optimize, optimize) \
         if isinstance(optimize, bool) else optimize
-    everything = (subscripts, *operands)
-    arrays = operands if isinstance(subscripts, str) \
-        else everything[:len(everything) // 2 * 2:2]
-    check_arraylike("einsum", *arrays)
+    check_arraylike("einsum", *_arrays(subscripts, operands))
     if preferred_element_type is not None:
         preferred_element_type = dtypes.canonicalize(preferred_element_type, explicit=True,
                                                      where="einsum")
     if isinstance(subscripts, str):
         text, values = subscripts, operands
     else:
-        text, values = opt_einsum.parser.convert_interleaved_input(everything)
+        text, values = opt_einsum.parser.convert_interleaved_input((subscripts, *operands))
     # The order is chosen as if open sizes were 8.
     shapes = tuple([tuple([8 if isinstance(n, Dim) else n for n in _shape(x)]) for x in values])
-    in_turn: Any = [(0, 1)] * (len(values) - 1) or [(0,)]
-    path = order or in_turn
+    path = order or _from_left(len(values))
     if isinstance(path, list):
         path = tuple([tuple(places) if isinstance(places, list) else places for places in path])
     return _einsum([as_value(x) for x in values], contractions=_contractions(text, shapes, path),
                    precision=precision, preferred=preferred_element_type,
                    out_sharding=out_sharding, dot=_dot_general)
+
+
+def _arrays(subscripts: Any, operands: tuple) -> tuple:
+    """Return the arrays among the arguments of einsum: "ij,jk", x, y or x, [0, 1], y, [1, 2]."""
+    everything = (subscripts, *operands)
+    return operands if isinstance(subscripts, str) else everything[:len(everything) // 2 * 2:2]
+
+
+def _from_left(count: int) -> Any:
+    """Return the order of contraction in which ``count`` operands meet from left to right."""
+    return [(0, 1)] * (count - 1) or [(0,)]
 
 
 @functools.lru_cache(1024)
@@ -463,9 +470,13 @@ def _contractions(text: str, shapes: tuple, path: Any) -> tuple[tuple[tuple[int,
 def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> Any:
     """Return the order of contraction that opt_einsum chooses, and a description of it.
 
+    With optimize=False the operands meet from left to right.
+
     >>> jnp.einsum_path("ij,jk", jnp.ones((2, 3)), jnp.ones((3, 2)))[0]
     [(0, 1)]
     """
+    if isinstance(optimize, bool):
+        optimize = "optimal" if optimize else _from_left(len(_arrays(subscripts, operands)))
     return opt_einsum.contract_path(subscripts, *operands, optimize=optimize)
 
 

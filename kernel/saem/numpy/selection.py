@@ -97,11 +97,12 @@ def piecewise(x: ArrayLike, condlist: Array | Sequence[ArrayLike], funclist: Seq
     x = as_value(x)
     count, given = len(condlist), len(funclist)
     condlist = list(condlist)
-    if given not in (count, count + 1):
+    if given not in (count, count + 1) or not count:
         raise errors.explained(
             errors.ArgumentError, "piecewise.C1",
             f"with {count} condition(s), either {count} or {count + 1} functions are expected; "
-            f"got {given}", advice="The last of one more stands for all other places.")
+            f"got {given}", advice="The last of one more stands for all other places." if count
+            else "Give at least one condition.")
     dtype = dtype_of(x)
     size = broadcast_shapes(aval_of(x).shape, *(np.shape(c) for c in condlist))
     functions = [*funclist[:count], *(funclist[count:] or [0])]

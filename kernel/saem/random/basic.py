@@ -25,6 +25,7 @@ from saem.ops.random_bits import random_bits, random_split
 from saem.random.keys import (
     as_dtype,
     as_shape,
+    check_wide_enough,
     float_dtype,
     joined_shape,
     placed,
@@ -243,6 +244,7 @@ def bernoulli(key: ArrayLike, p: ArrayLike = 0.5, shape: Shape | None = None, mo
             errors.DTypeError, "bernoulli.p",
             f"bernoulli probability `p` must have a floating dtype, got {dtype.name}.",
             advice="Use a float between 0 and 1.")
+    check_wide_enough("bernoulli", dtype)
     if type(p) is float:
         p = literal(p, dtype)
     shape = joined_shape("bernoulli", shape, p)

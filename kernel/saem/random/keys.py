@@ -527,7 +527,7 @@ def as_dtype(name: str, dtype: Any, default: type, accepts: Callable[[Any], bool
              ) -> Any:
     """Return ``dtype``, or the default of Python's type ``default``, canonical.
 
-    Raises: ValueError for a dtype the sampler cannot give.
+    Raises: ValueError for a dtype the sampler cannot give; TypeError for float4.
     """
     if dtype is None:
         return dtypes.default_dtype(default)
@@ -537,11 +537,20 @@ def as_dtype(name: str, dtype: Any, default: type, accepts: Callable[[Any], bool
             errors.ArgumentError, f"{name}.dtype",
             f"dtype argument to `{name}` must be {needs} dtype, got {found}",
             advice="Leave it out, or convert the result.")
+    check_wide_enough(name, found)
     return found
 
 
+def check_wide_enough(name: str, dtype: Any) -> None:
+    """Refuse floats of so few bits that no uniform numbers are among them.  Raises: DTypeError."""
+    if dtype.type.__name__ == "float4_e2m1fn":
+        raise errors.explained(
+            errors.DTypeError, f"{name}.narrow", f"{name} cannot draw numbers of {dtype.name}.",
+            advice="Draw in float32 and convert the result.")
+
+
 def float_dtype(name: str, dtype: Any) -> Any:
-    """Return a canonical float dtype.  Raises: ValueError for another."""
+    """Return a canonical float dtype.  Raises: ValueError for another; TypeError for float4."""
     return as_dtype(name, dtype, float, dtypes.is_float, "a float")
 
 

@@ -205,7 +205,7 @@ class IgammaGradA(Slope):
         lower = weight / safe_a * ((log - psi) * series + dseries)
         upper = weight * ((log - psi + 1.0 / safe_a) * fraction + dfraction)
         out = of.where(weight.equals(0.0), 0.0, of.where(far, -upper, lower))
-        return _edges(of, a, x, out, 0.0, 0.0)
+        return of.where(a.equals(0.0), np.nan, _edges(of, a, x, out, 0.0, 0.0))
 
 
 @primitive("random_gamma_grad")
@@ -221,7 +221,8 @@ class RandomGammaGrad(Slope):
         log, psi = safe_x.log(), (1.0 + safe_a).digamma()
         lower = -safe_x / safe_a * ((log - psi) * series + dseries)
         upper = safe_x * ((log - psi + 1.0 / safe_a) * fraction + dfraction)
-        return _edges(of, a, x, of.where(far, upper, lower), 0.0, 0.0)
+        out = _edges(of, a, x, of.where(far, upper, lower), 0.0, 0.0)
+        return of.where(a.equals(0.0), np.nan, out)
 
 
 def _beta_fraction(of, a, b, x, active):

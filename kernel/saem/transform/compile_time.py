@@ -3,7 +3,7 @@
 ``ensure_compile_time_eval`` puts an interpreter on top that runs what depends on known values alone
 and leaves the rest to the trace below.
 
-Read before: ``core.trace``, ``transform.staging``.
+Read before: ``core.trace``.  Read after: ``transform.staging``.
 Invariant: an operation on known values inside leaves no equation behind
 (tests/kernel/test_config_effects.py).
 Source: the documentation of jax.ensure_compile_time_eval.
@@ -44,13 +44,11 @@ def ensure_compile_time_eval() -> Iterator[None]:
     >>> total
     Array(3, dtype=int32)
     """
-    below = state.trace
-    if below is eval_trace:
-        yield
-        return
-    with current(CompileTimeTrace(below)):
-        staging = config.staging.swap_local(None)  # calls on known values may take the fast path
-        try:
+    before = config.compile_time.swap_local(True)  # for the functions that are traced inside
+    staging = config.staging.swap_local(None)  # calls on known values may take the fast path
+    try:
+        with current(state.trace if state.trace is eval_trace else CompileTimeTrace(state.trace)):
             yield
-        finally:
-            config.staging.set_local(staging)
+    finally:
+        config.staging.set_local(staging)
+        config.compile_time.set_local(before)

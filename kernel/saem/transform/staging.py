@@ -37,6 +37,7 @@ from saem.core.varying import vma_of, wanted
 from saem.ops.keys import key_watch
 from saem.ops.reshard import Reshard, is_open_number, reduced_like
 from saem.placement.transfer_guards import unwatched
+from saem.transform.compile_time import CompileTimeTrace
 
 device_sums: Any = later("saem.ops.device_sums")
 
@@ -264,10 +265,12 @@ def trace_flat(fun: Callable[..., Sequence[Any]], in_avals: Sequence[ShapedArray
         begin = time.perf_counter()
     trace = StagingTrace(state.trace, Boundary(name), arg_names)
     before, staged = (state.trace, state.stack, state.source), config.staging.get_local()
+    eager = config.compile_time.value
     closed = None
     try:
-        state.trace, state.stack, state.source = trace, trace.stack, None
-        config.staging.set_local(True)  # past the C++ fast path
+        state.trace = CompileTimeTrace(trace) if eager else trace
+        state.stack, state.source = trace.stack, None
+        config.staging.set_local(None if eager else True)  # past the C++ fast path
         outs = fun(*[trace.new_arg(aval) for aval in in_avals])
         closed = trace.close([trace.as_atom(x) for x in outs], debug_name)
     finally:
@@ -296,8 +299,12 @@ def write_function(ctx: Any, function: Callable[..., Sequence[Any]], *xs: str) -
     """
     given = [ctx.avals[x] for x in xs]
     avals = [ShapedArray(a.shape, a.dtype, a.weak_type) for a in given]
-    with config.disable_jit(False), config.no_tracing(False):
-        program = trace_flat(function, avals, name=function.__name__)
+    eager = config.compile_time.swap_local(None)
+    try:
+        with config.disable_jit(False), config.no_tracing(False):
+            program = trace_flat(function, avals, name=function.__name__)
+    finally:
+        config.compile_time.set_local(eager)
     return lowering.inline(ctx, program, dict(zip(program.jaxpr.invars, xs)))
 
 

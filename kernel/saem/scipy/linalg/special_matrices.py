@@ -94,7 +94,7 @@ def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     values = strong(_joined(flip(c, -1), r[..., 1:], -1), c.dtype)
     if not n or not m:
         return zeros((*values.shape[:-1], n, m), c.dtype)
-    return values[..., arange(m) - arange(n)[:, None] + (n - 1)]
+    return values[..., arange(m)[None] - arange(n)[:, None] + (n - 1)]
 
 
 @library_function(whole=True)
@@ -112,7 +112,7 @@ def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     values = _joined(c, r[..., 1:], -1)
     if not n or not m:
         return zeros((*values.shape[:-1], n, m), c.dtype)
-    return values[..., arange(m) + arange(n)[:, None]]
+    return values[..., arange(m)[None] + arange(n)[:, None]]
 
 
 @library_function
