@@ -21,7 +21,9 @@ WRITTEN_AS_TEXT = ("the engine writes programs as text, not by this; a rule buil
 
 # Reasons by module; a name is in one module only.
 REASONS: dict[str, dict[str, str]] = {
-    "lax": {"stage_p": INTERNAL},
+    "lax": {"stage_p": INTERNAL,
+            "pvary": "JAX removed it; use lax.pcast(x, axis_name, to='varying')"},
+    "numpy": {"fix": "JAX removed it; use jnp.trunc"},
     "": {"jax2tf_associative_scan_reductions": "it is a setting of jax2tf, which is not here",
          "remove_size_one_mesh_axis_from_type": "it is a setting of JAX's move to explicit "
                                                 "sharding, which is complete here"},
@@ -36,16 +38,25 @@ REASONS: dict[str, dict[str, str]] = {
         "lowerable_effects merge_mlir_modules register_constant_handler token_type "
         "DEVICE_TO_DEVICE_TYPE RECV_FROM_HOST_TYPE SEND_TO_HOST_TYPE Token"
         .split(), WRITTEN_AS_TEXT) | dict.fromkeys(["Mesh", "MeshAxisName"], LEAKED),
-    "core": dict.fromkeys(
-        "JaxprPpContext JaxprPpSettings OutputType abstract_token aval_mapping_handlers call "
-        "concretization_function_error custom_typechecks literalable_types no_axis_name trace_ctx"
-        .split(), REMOVED),
+    "core": {
+        "get_aval": "JAX removed it; use jax.typeof",
+        **dict.fromkeys("AbstractToken TraceTag call_impl mapped_aval set_current_trace subjaxprs "
+                        "take_current_trace unmapped_aval".split(),
+                        "JAX removed it; it is in jax.extend.core"),
+        **dict.fromkeys(
+            "JaxprPpContext JaxprPpSettings OutputType abstract_token aval_mapping_handlers call "
+            "concretization_function_error custom_typechecks literalable_types no_axis_name "
+            "trace_ctx traverse_jaxpr_params".split(), REMOVED)},
     "interpreters.pxla": {
         **dict.fromkeys(
             "ArrayMapping Index MeshAxisName MeshComputation MeshExecutable _UNSPECIFIED "
             "are_hlo_shardings_equal array_mapping_to_axis_resources "
             "global_aval_to_result_handler global_avals_to_results_handler global_result_handlers "
             "is_hlo_sharding_replicated op_sharding_to_indices".split(), REMOVED),
+        **dict.fromkeys(
+            "Chunked MapTracer NoSharding PmapExecutable Replicated ShardedAxis ShardingSpec "
+            "Unstacked parallel_callable shard_args spec_to_indices".split(),
+            "JAX removed it; use jax.shard_map"),
         "create_compile_options": INTERNAL},
     "interpreters.xla": {"Backend": LEAKED},
     "interpreters.ad": dict.fromkeys(["jvp", "linearize"], INTERNAL),

@@ -23,7 +23,14 @@ from saem.numpy.axes import array_argument, as_array, refuse_out
 from saem.numpy.index_plan import as_index
 from saem.numpy.indexing import getitem, scatter_update
 from saem.numpy.manipulation import atleast_1d, atleast_2d, atleast_3d, broadcast_to, ravel, reshape
-from saem.numpy.promote import check_arraylike, convert_value, listed, promote_dtypes, scalar
+from saem.numpy.promote import (
+    PYTHON_NUMBERS,
+    check_arraylike,
+    convert_value,
+    listed,
+    promote_dtypes,
+    scalar,
+)
 from saem.ops import filling, numbers, select, shape, slicing, stacking
 from saem.ops.convert import convert_element_type
 from saem.ops.linear import broadcast_in_dim, literal, permute
@@ -207,6 +214,11 @@ def _each(name: str, tup: Any, raise_rank: Any) -> Any:
     tup = listed(tup)
     if isinstance(tup, (list, tuple)):
         return [raise_rank(x) for x in parts_of(name, tup)]
+    if type(tup) in PYTHON_NUMBERS:
+        raise errors.explained(
+            errors.ArgumentTypeError, f"{name}.C2",
+            f"jnp.{name} needs a sequence of arrays, got the number {tup}.",
+            advice=f"Put it into a list: jnp.{name}([x]).")
     return vmap(raise_rank)(_array_of_rows(name, tup))
 
 

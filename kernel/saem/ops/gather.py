@@ -474,7 +474,8 @@ def slice_windows(size: int, x: Any, dim: int | None, starts: Sequence[Any],
     """Return the stack of clamped slices of ``sizes``, one for each of the stacked ``starts``."""
     rank = len(sizes)
     every = tuple(range(rank))
-    one = Gather(GatherDimensionNumbers(every, (), every), tuple(sizes),
-                 mode=GatherScatterMode.CLIP)
+    apart = dim is not None  # each slice is of an operand of its own, and they are in order
+    one = Gather(GatherDimensionNumbers(every, (), every), tuple(sizes), unique_indices=apart,
+                 indices_are_sorted=apart, mode=GatherScatterMode.CLIP)
     rows = index_rows(size, starts, dims)
     return one.batch(size, (x, rows), (dim, 0))[0]

@@ -234,5 +234,5 @@ def update_windows(size: int, x: Any, updates: Any, starts: Sequence[Any],
     """
     every = tuple(range(len(starts)))
     one = GatherDimensionNumbers(every, (), every)
-    prim = Scatter(one.walking_together().as_scatter(), False, True, GatherScatterMode.CLIP)
+    prim = Scatter(one.walking_together().as_scatter(), True, True, GatherScatterMode.CLIP)
     return bind(prim, x, index_rows(size, starts, dims), updates)
