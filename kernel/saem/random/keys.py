@@ -176,11 +176,16 @@ def _held(keys: Any) -> Any:
 
 
 def check_raw_keys_allowed() -> None:
-    """Refuse old-style keys, or warn of them, where the setting ``legacy_prng_key`` says so.
+    """Refuse old-style keys, or warn of them, where ``legacy_prng_key`` says so.
 
+    With ``enable_custom_prng``, by which seeds make no such keys, they are always warned of.
     Raises: ValueError.
     """
-    if config.legacy_prng_key.value != "allow":
+    if config.enable_custom_prng.value:
+        warnings.warn("Raw arrays as random keys to jax.random functions are deprecated where "
+                      "jax_enable_custom_prng is set. Wrap them: jax.random.wrap_key_data(words).",
+                      FutureWarning, stacklevel=dtypes.depth_of_caller())
+    elif config.legacy_prng_key.value != "allow":
         sentence = ("Legacy uint32 key array passed as key to jax.random function. Please create "
                     "keys using jax.random.key().")
         advice = 'If raw keys are meant, set jax_legacy_prng_key="allow".'
@@ -273,8 +278,9 @@ PRNGKeyArray.take = lambda keys, *args, **kwargs: take(keys, *args, **kwargs)
 # -- taking a key ----------------------------------------------------------------------------------
 
 
-def _single(name: str, key: Any) -> None:
-    """Refuse a non-single key."""
+def _single(name: str, key: Any) -> Any:
+    """Return a single key as a typed one.  Raises: ArgumentError for several, TypeError for none.
+    """
     typed = _held(key)
     shape = aval_of(typed).shape
     if shape:
@@ -284,6 +290,7 @@ def _single(name: str, key: Any) -> None:
             f"{name} accepts a single key, but was given a key array of shape {shown} != (). "
             "Use jax.vmap for batching.",
             advice=f"jax.vmap(jax.random.{name})(keys), or take one of the keys: keys[0].")
+    return typed
 
 
 def takes_any_key(statics: int = 0, gives_keys: bool = False, same_rounding: bool = False,
@@ -292,8 +299,8 @@ def takes_any_key(statics: int = 0, gives_keys: bool = False, same_rounding: boo
 
     The first ``statics`` arguments after the key are static.  Outside programs it is one compiled
     call, of the words of the key if no argument is a tracer.  ``gives_keys``: results are keys of
-    the kind that was given.  ``same_rounding``: as in ``library_function``.  ``called`` is its name
-    in errors, by default that of ``fun``.
+    the kind that was given, or typed ones by ``enable_custom_prng``.  ``same_rounding``: as in
+    ``library_function``.  ``called`` is its name in errors, by default that of ``fun``.
     """
 
     def decorate(fun: Callable) -> Callable:
@@ -309,10 +316,11 @@ def takes_any_key(statics: int = 0, gives_keys: bool = False, same_rounding: boo
             words, impl = (key._base, key.dtype.impl) if typed else (key, generator())
             if type(words) is not ArrayImpl or words.aval.shape != impl.key_shape:
                 _single(sampler.name, key)
-            if not typed:
+            elif not typed:
                 check_raw_keys_allowed()
             out = (compiled.get(impl.name) or sampler.compile(impl))(words, *args)
-            return PRNGKeyArray(out, key.dtype) if gives_keys and typed else out
+            return PRNGKeyArray(out, dtype_of(impl)) if gives_keys and results_are_typed(key) \
+                else out
 
         return run
 
@@ -339,10 +347,15 @@ class Sampler:
 
     def on_typed_key(self, key: Any, *args: Any) -> Any:
         """Run the function of a typed key: as operations in a program, else as one call."""
-        _single(self.name, key)
+        typed = _single(self.name, key)
         call = (self.compiled.get(None) or self.compile(None)) if is_one_call() else self.fun
-        out = call(_held(key), *args)
-        return random_unwrap(out) if self.gives_keys and not is_typed(key) else out
+        out = call(typed, *args)
+        return out if not self.gives_keys or results_are_typed(key) else random_unwrap(out)
+
+
+def results_are_typed(key: Any) -> bool:
+    """Return whether new keys made of ``key`` have a key dtype."""
+    return is_typed(key) or config.enable_custom_prng.value
 
 
 def is_one_call() -> bool:
