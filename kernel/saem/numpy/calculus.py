@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from saem.core import dtypes, errors
+from saem.core import dtypes, errors, promotion
 from saem.core.avals import aval_of
 from saem.core.dimensions import larger, smaller, unwrapped
 from saem.core.lazy import later
@@ -131,6 +131,7 @@ def _gradient(f: Any, *varargs: Any, axis: Any, edge_order: Any) -> Any:
             "The 'edge_order' argument to jnp.gradient is not supported.",
             advice="The ends are of first order.")
     f = array_argument("gradient", f)
+    _check_dtypes(f, *varargs)
     (f,) = promote_dtypes_inexact(f)
     axes = canonical_axes(axis, f.ndim)
     if any(f.shape[i] < 2 for i in axes):
@@ -150,6 +151,11 @@ def _gradient(f: Any, *varargs: Any, axis: Any, edge_order: Any) -> Any:
     weak = aval_of(f).weak_type and all(aval_of(step).weak_type for step in steps)
     outs = [convert(_slope(f, step, axis=i), f.dtype, weak) for i, step in zip(axes, steps)]
     return outs[0] if len(outs) == 1 else outs
+
+
+def _check_dtypes(*values: Any) -> None:
+    """Refuse values that do not meet in one dtype.  Raises: TypePromotionError under 'strict'."""
+    promotion.lattice_join(*map(promotion.typed, values))
 
 
 def _check_steps(f: Any, steps: tuple[Any, ...], axes: tuple[int, ...]) -> None:
@@ -388,7 +394,9 @@ def cov(m: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, bias: boo
     weights = None
     for kind, w in (("fweights", fweights), ("aweights", aweights)):
         if w is not None:
-            w = _checked_weights(kind, w, x.shape[1]).astype(real)
+            w = _checked_weights(kind, w, x.shape[1])
+            _check_dtypes(x, w)
+            w = w.astype(real)
             weights = w if weights is None else ops.mul(weights, w)
     center = average_over(x, weights)
     x = ops.sub(x, broadcast_in_dim(center, x.shape, (0,)))
@@ -544,6 +552,8 @@ def unwrap(p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1,
     at_end = compare.bitwise_and(compare.eq(folded, broadcast_to(ops.neg(half), step.shape)),
                                  compare.gt(step, scalar(0, p.dtype)))
     folded = if_else(at_end, half, folded)
+    if discont is not None:
+        _check_dtypes(p, discont)
     limit = half if discont is None else as_array(discont).astype(p.dtype)
     small = compare.lt(numbers.abs(step), broadcast_to(limit, step.shape))
     correction = if_else(small, scalar(0, p.dtype), ops.sub(folded, step))
