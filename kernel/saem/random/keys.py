@@ -319,8 +319,11 @@ def takes_any_key(statics: int = 0, gives_keys: bool = False, same_rounding: boo
             elif not typed:
                 check_raw_keys_allowed()
             out = (compiled.get(impl.name) or sampler.compile(impl))(words, *args)
-            return PRNGKeyArray(out, dtype_of(impl)) if gives_keys and results_are_typed(key) \
-                else out
+            if not gives_keys:
+                return out
+            if typed:
+                return PRNGKeyArray(out, key.dtype)
+            return PRNGKeyArray(out, dtype_of(impl)) if config.enable_custom_prng.value else out
 
         return run
 
@@ -350,12 +353,8 @@ class Sampler:
         typed = _single(self.name, key)
         call = (self.compiled.get(None) or self.compile(None)) if is_one_call() else self.fun
         out = call(typed, *args)
-        return out if not self.gives_keys or results_are_typed(key) else random_unwrap(out)
-
-
-def results_are_typed(key: Any) -> bool:
-    """Return whether new keys made of ``key`` have a key dtype."""
-    return is_typed(key) or config.enable_custom_prng.value
+        typed_results = is_typed(key) or config.enable_custom_prng.value
+        return out if typed_results or not self.gives_keys else random_unwrap(out)
 
 
 def is_one_call() -> bool:
