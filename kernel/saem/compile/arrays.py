@@ -10,6 +10,7 @@ Invariant: the NumPy view of an array cannot be written to, so an array never ch
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -300,9 +301,17 @@ def _of_undeleted(method: Callable) -> Callable:
     return checked
 
 
+def as_dtype(x: Any) -> np.dtype:
+    """Return the dtype of an array that stands where a dtype is asked for, with a warning."""
+    warnings.warn("An array was given as a dtype, which is deprecated: instead of dtype=x write "
+                  "dtype=x.dtype.", DeprecationWarning, stacklevel=2)
+    return x.dtype
+
+
 _PROPERTIES = {
     "shape": lambda x: x.aval.shape,
     "dtype": lambda x: x.aval.dtype,
+    "__numpy_dtype__": as_dtype,
     "ndim": lambda x: len(x.aval.shape),
     "size": lambda x: math.prod(x.aval.shape),
     "nbytes": nbytes,

@@ -254,7 +254,7 @@ def typed(value: Any) -> Typed:
     if kind in dtypes.PYTHON_SCALARS:
         return dtypes.default_dtype(kind), kind is not bool
     aval = getattr(value, "aval", None)
-    if aval is not None:
+    if aval is not None and not callable(aval):  # a method, of arrays of libraries
         return aval.dtype, getattr(getattr(aval, "inner_aval", aval), "weak_type", False)
     dtype = getattr(value, "dtype", None)
     # a type of numbers that has a dtype, such as jnp.float64, is narrowed without a word

@@ -27,7 +27,14 @@ from saem.extend.linear_util import wrap_init
 from saem.extend.readers import take_current_trace
 
 
-class Trace(core_trace.Trace):
+class _Interpreters(type):
+    """The class of ``Trace``, of which every interpreter is an instance."""
+
+    def __instancecheck__(cls, x: Any) -> bool:
+        return isinstance(x, core_trace.Trace) if cls is Trace else super().__instancecheck__(x)
+
+
+class Trace(core_trace.Trace, metaclass=_Interpreters):
     """An interpreter that a library writes; ``parent_trace`` is the one below, if it has one."""
 
     inlines: ClassVar[bool] = False

@@ -24,6 +24,8 @@ def shape(a: ArrayLike) -> tuple[int, ...]:
     >>> jnp.shape(jnp.zeros((2, 3)))
     (2, 3)
     """
+    if not is_array_like(a) and hasattr(a, "shape"):
+        return a.shape
     return _shape("shape", a)
 
 
