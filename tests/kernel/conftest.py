@@ -27,6 +27,7 @@ import pytest
 
 from saem import _jaxlib
 from saem.compile import executables
+from saem.core import config
 
 LITTLE = {**_jaxlib.QUICK_OPTIONS, "xla_backend_optimization_level": 0}
 effort = _jaxlib.Config("saem_test_effort", None, include_in_jit_key=True,
@@ -46,6 +47,5 @@ def little_effort(monkeypatch):
         return LITTLE if little else usual(program, devices, same_rounding)
 
     monkeypatch.setattr(executables, "quick_options", options)
-    before = effort.swap_local("little")
-    yield
-    effort.set_local(before)
+    with config.holding(effort, "little"):
+        yield

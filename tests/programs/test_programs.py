@@ -67,12 +67,18 @@ def real_jax(tmp_path_factory):
     return folder
 
 
+def environment(path: Path) -> dict[str, str]:
+    """Return this process's environment without its settings of engines, for programs on ``path``.
+    """
+    kept = {name: value for name, value in os.environ.items()
+            if not name.startswith(("JAX_", "SAEM_", "PYTEST_", "PYTHON"))}
+    return {**kept, "PYTHONPATH": str(path), "JAX_PLATFORMS": "cpu"}
+
+
 def start(words: list[str], path: Path) -> subprocess.Popen:
-    environment = {name: value for name, value in os.environ.items()
-                   if not name.startswith(("JAX_", "SAEM_", "PYTHON"))}
-    environment.update(PYTHONPATH=str(path), JAX_PLATFORMS="cpu", PYTHONWARNINGS="ignore",
-                       SAEM_ENABLE_COMPILATION_CACHE="0")
-    return subprocess.Popen([PYTHON, *words], cwd=SCRIPTS, env=environment, text=True,
+    settings = {**environment(path), "PYTHONWARNINGS": "ignore",
+                "SAEM_ENABLE_COMPILATION_CACHE": "0"}
+    return subprocess.Popen([PYTHON, *words], cwd=SCRIPTS, env=settings, text=True,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 

@@ -15,9 +15,8 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
-from test_programs import PYTHON
+from test_programs import PYTHON, ROOT, environment
 
-KERNEL = Path(__file__).resolve().parents[2] / "kernel"
 # A package of SciPy and what one file of its tests is about.
 SUITES = [
     ("differentiate", "differentiate"),
@@ -36,15 +35,13 @@ def test_scipys_tests_pass(tmp_path):
     where = subprocess.run([PYTHON, "-c", "import scipy; print(scipy.__path__[0])"],
                            capture_output=True, text=True, check=True).stdout.strip()
     folder, report = Path(where), tmp_path / "report.xml"
-    environment = {name: value for name, value in os.environ.items()
-                   if not name.startswith(("JAX_", "SAEM_", "PYTEST_", "PYTHON"))}
-    environment.update(PYTHONPATH=str(KERNEL), SCIPY_ARRAY_API='["jax.numpy"]', JAX_PLATFORMS="cpu")
     files = [str(folder / package / "tests" / f"test_{subject}.py") for package, subject in SUITES]
     done = subprocess.run(
         [PYTHON, "-m", "saem", "run", "-m", "pytest", "-q", "-p", "no:cacheprovider",
          "-c", os.devnull, f"--rootdir={folder}", f"--junitxml={report}", "-m",
          "array_api_backends", *files],
-        cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        cwd=tmp_path, env={**environment(ROOT / "kernel"), "SCIPY_ARRAY_API": '["jax.numpy"]'},
+        capture_output=True, text=True, check=False)
     assert report.exists(), (done.stdout + done.stderr)[-2000:]
     kinds: dict[str, list[str]] = {}
     for case in ElementTree.parse(report).iter("testcase"):

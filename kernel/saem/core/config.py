@@ -16,7 +16,7 @@ import contextlib
 import inspect
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from saem import _jaxlib
@@ -501,8 +501,19 @@ class Configuration:
 
 config = Configuration()
 
-# Set (with swap_local) while a trace is recorded: it is part of the fast path's key, so a program
-# compiled for values never answers a call made with tracers' surroundings.
+
+@contextlib.contextmanager
+def holding(setting: _jaxlib.Config, value: Any) -> Iterator[None]:
+    """Let ``setting``, one that no user sets, be ``value`` for this thread."""
+    before = setting.swap_local(value)
+    try:
+        yield
+    finally:
+        setting.set_local(before)
+
+
+# Set while a trace is recorded: it is part of the fast path's key, so a program compiled for values
+# never answers a call made with tracers' surroundings.
 staging = _jaxlib.Config("staging", None, include_in_jit_key=True, include_in_trace_context=False)
 # Set inside ``ensure_compile_time_eval``: programs that are traced there, which hold what they
 # computed of known values, are kept apart from others.

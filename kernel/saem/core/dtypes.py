@@ -347,6 +347,11 @@ def is_float(dtype: DType) -> bool:
     return scalar_kind(dtype) == "float"
 
 
+def is_float4(dtype: DType) -> bool:
+    """Return whether ``dtype`` is floating point of four bits, of which the largest is 6."""
+    return dtype == ml_dtypes.float4_e2m1fn
+
+
 @functools.cache
 def is_complex(dtype: DType) -> bool:
     """Return whether ``dtype`` is complex."""

@@ -152,15 +152,13 @@ def run(prim: Callback, arrays: Sequence[Any]) -> list[np.ndarray]:
     Raises: RuntimeError that names the callback, with what it raised as its cause.
     """
     begin = time.perf_counter()
-    staging = config.staging.swap_local(None)
     try:
-        with current(eval_trace), at_source(None), effects.calling(), on_the_host():
+        with (config.holding(config.staging, None), current(eval_trace), at_source(None),
+              effects.calling(), on_the_host()):
             found = prim.host(*arrays)
             outs = checked(prim, tree.leaves(found))
     except Exception as error:
         raise effects.failed(failure_of(prim, error), error) from error
-    finally:
-        config.staging.set_local(staging)
     if bus.active:
         bus.publish(CallbackEvent(name=prim.host_name(), seconds=time.perf_counter() - begin))
     return outs

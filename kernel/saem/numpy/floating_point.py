@@ -134,7 +134,7 @@ def bits_of(dtype: Any) -> tuple[np.dtype, int, int]:
 def _check_scales(name: str, dtype: Any) -> None:
     """Refuse formats whose powers of two are too few, or which hold no zero.  Raises: DTypeError.
     """
-    if dtypes.finfo(dtype).bits < 8 or dtype.name == "float8_e8m0fnu":
+    if dtypes.is_float4(dtype) or dtype.name == "float8_e8m0fnu":
         raise errors.explained(
             errors.DTypeError, f"{name}.narrow", f"{name} does not support dtype {dtype.name}.",
             advice="Convert to float32 first.")

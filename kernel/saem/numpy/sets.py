@@ -126,26 +126,13 @@ def unique(ar: ArrayLike, return_index: bool = False, return_inverse: bool = Fal
     >>> jnp.unique(jnp.array([3, 1, 3]))
     Array([1, 3], dtype=int32)
     """
-    ar = array_argument("unique", ar)
-    size = _asked(size)
-    if dtypes.is_extended(ar.dtype):
-        raise errors.explained(
-            errors.DTypeError, "unique.C2",
-            f"jnp.unique does not accept dtype {dtypes.short_name(ar.dtype)}, which has no order.",
-            advice="Use the words of the keys: jax.random.key_data(keys).")
-    if dtypes.is_complex(ar.dtype):  # as JAX, whose complex numbers come out strong
-        ar = convert(ar, ar.dtype, False)
+    ar, size = _ordered(array_argument("unique", ar)), _asked(size)
+    more = return_index or return_inverse or return_counts
     rows = ravel(ar) if axis is None else moveaxis(ar, operator.index(axis), 0)
     count = rows.shape[0]
     if not count:
-        if size and fill_value is None:
-            raise errors.explained(
-                errors.ArgumentError, "unique.C1",
-                "jnp.unique: for zero-sized input with nonzero size argument, fill_value must be "
-                "specified", advice="Pass fill_value=.")
         outs = _none_at_all(rows, size or 0, fill_value)
-    elif rows.ndim == 1 and not (return_index or return_inverse or return_counts) \
-            and not dtypes.is_complex(rows.dtype):
+    elif rows.ndim == 1 and not more and not dtypes.is_complex(rows.dtype):
         return _distinct_values(ar, rows, bool(equal_nan), fill_value, size)
     else:
         order, marks = _runs(rows, equal_nan=bool(equal_nan))
@@ -156,13 +143,29 @@ def unique(ar: ArrayLike, return_index: bool = False, return_inverse: bool = Fal
     values = values if axis is None else moveaxis(values, 0, axis)
     if axis is None:
         inverse = shape.reshape(inverse, ar.shape)
-    wanted = [values]
-    wanted += [x for x, requested in ((index, return_index), (inverse, return_inverse),
-                                  (counts, return_counts)) if requested]
-    return tuple(wanted) if len(wanted) > 1 else values
+    wanted = zip((index, inverse, counts), (return_index, return_inverse, return_counts))
+    return (values, *(x for x, asked in wanted if asked)) if more else values
+
+
+def _ordered(ar: Any) -> Any:
+    """Return ``ar`` in a dtype that has an order.  Raises: DTypeError for keys."""
+    if dtypes.is_extended(ar.dtype):
+        raise errors.explained(
+            errors.DTypeError, "unique.C2",
+            f"jnp.unique does not accept dtype {dtypes.short_name(ar.dtype)}, which has no order.",
+            advice="Use the words of the keys: jax.random.key_data(keys).")
+    # Complex numbers come out strong, as in JAX.
+    return convert(ar, ar.dtype, False) if dtypes.is_complex(ar.dtype) else ar
 
 
 def _none_at_all(rows: Any, size: int, fill: Any) -> tuple[Any, ...]:
+    """Return what ``_distinct`` does for no rows.  Raises: ArgumentError for no value to fill with.
+    """
+    if size and fill is None:
+        raise errors.explained(
+            errors.ArgumentError, "unique.C1",
+            "jnp.unique: for zero-sized input with nonzero size argument, fill_value must be "
+            "specified", advice="Pass fill_value=.")
     none = broadcast_in_dim(scalar(0, dtypes.default_dtype(int)), (0,), ())
     zeros = broadcast_in_dim(scalar(0, dtypes.default_dtype(int)), (size,), ())
     value = scalar(0 if fill is None else fill, rows.dtype)

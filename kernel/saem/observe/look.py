@@ -29,14 +29,13 @@ _numbers = itertools.count(1)
 @contextlib.contextmanager
 def looking(of: Recorder = recorder) -> Iterator[None]:
     """Trace everything anew inside the block, unseen by the recorder."""
-    saved = _token.swap_local(next(_numbers))
-    context = config.trace_key()
-    try:
-        with of.paused(), source.callers_kept():
-            yield
-    finally:
-        _token.set_local(saved)
-        _forget(context)
+    with config.holding(_token, next(_numbers)):
+        context = config.trace_key()
+        try:
+            with of.paused(), source.callers_kept():
+                yield
+        finally:
+            _forget(context)
 
 
 def _forget(context: object) -> None:

@@ -319,11 +319,7 @@ def takes_any_key(statics: int = 0, gives_keys: bool = False, same_rounding: boo
             elif not typed:
                 check_raw_keys_allowed()
             out = (compiled.get(impl.name) or sampler.compile(impl))(words, *args)
-            if not gives_keys:
-                return out
-            if typed:
-                return PRNGKeyArray(out, key.dtype)
-            return PRNGKeyArray(out, dtype_of(impl)) if config.enable_custom_prng.value else out
+            return PRNGKeyArray(out, dtype_of(impl)) if sampler.gives_typed(typed) else out
 
         return run
 
@@ -353,8 +349,12 @@ class Sampler:
         typed = _single(self.name, key)
         call = (self.compiled.get(None) or self.compile(None)) if is_one_call() else self.fun
         out = call(typed, *args)
-        typed_results = is_typed(key) or config.enable_custom_prng.value
-        return out if typed_results or not self.gives_keys else random_unwrap(out)
+        raw_keys = self.gives_keys and not self.gives_typed(is_typed(key))
+        return random_unwrap(out) if raw_keys else out
+
+    def gives_typed(self, typed: bool) -> bool:
+        """Return whether results are typed keys, given a ``typed`` key or a raw one."""
+        return self.gives_keys and (typed or config.enable_custom_prng.value)
 
 
 def is_one_call() -> bool:
@@ -555,7 +555,7 @@ def as_dtype(name: str, dtype: Any, default: type, accepts: Callable[[Any], bool
 
 def check_wide_enough(name: str, dtype: Any) -> None:
     """Refuse floats of so few bits that no uniform numbers are among them.  Raises: DTypeError."""
-    if dtype.type.__name__ == "float4_e2m1fn":
+    if dtypes.is_float4(dtype):
         raise errors.explained(
             errors.DTypeError, f"{name}.narrow", f"{name} cannot draw numbers of {dtype.name}.",
             advice="Draw in float32 and convert the result.")

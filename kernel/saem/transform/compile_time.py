@@ -1,7 +1,8 @@
 """How is something computed while a program is traced, not when it runs?
 
 ``ensure_compile_time_eval`` puts an interpreter on top that runs what depends on known values alone
-and leaves the rest to the trace below.
+and leaves the rest to the trace below.  A function that is traced inside gets the same interpreter,
+put on top of its own trace.
 
 Read before: ``core.trace``.  Read after: ``transform.staging``.
 Invariant: an operation on known values inside leaves no equation behind
@@ -44,11 +45,8 @@ def ensure_compile_time_eval() -> Iterator[None]:
     >>> total
     Array(3, dtype=int32)
     """
-    before = config.compile_time.swap_local(True)  # for the functions that are traced inside
-    staging = config.staging.swap_local(None)  # calls on known values may take the fast path
-    try:
-        with current(state.trace if state.trace is eval_trace else CompileTimeTrace(state.trace)):
-            yield
-    finally:
-        config.staging.set_local(staging)
-        config.compile_time.set_local(before)
+    trace = state.trace if state.trace is eval_trace else CompileTimeTrace(state.trace)
+    with (config.holding(config.compile_time, True),  # for the functions that are traced inside
+          config.holding(config.staging, None),  # calls on known values may take the fast path
+          current(trace)):
+        yield

@@ -299,12 +299,9 @@ def write_function(ctx: Any, function: Callable[..., Sequence[Any]], *xs: str) -
     """
     given = [ctx.avals[x] for x in xs]
     avals = [ShapedArray(a.shape, a.dtype, a.weak_type) for a in given]
-    eager = config.compile_time.swap_local(None)
-    try:
-        with config.disable_jit(False), config.no_tracing(False):
-            program = trace_flat(function, avals, name=function.__name__)
-    finally:
-        config.compile_time.set_local(eager)
+    with (config.holding(config.compile_time, None), config.disable_jit(False),
+          config.no_tracing(False)):
+        program = trace_flat(function, avals, name=function.__name__)
     return lowering.inline(ctx, program, dict(zip(program.jaxpr.invars, xs)))
 
 
