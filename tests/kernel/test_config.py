@@ -13,8 +13,9 @@ from both import source_of
 
 import saem as jax
 from saem.core import config as settings
-from saem.core import unread_options
-from saem.core.config import DECLARED, SETTINGS, config, enable_x64
+from saem.core import declared, unread_options
+from saem.core.config import SETTINGS, config, enable_x64
+from saem.core.declared import DECLARED
 
 
 @pytest.fixture(autouse=True)
@@ -171,7 +172,7 @@ def test_every_setting_is_one_of_jax_with_the_same_default(jax_oracle):
     theirs["jax_platforms"] = None
     theirs["jax_num_cpu_devices"] = -1
     # Where there are two cores or fewer; the next test says more.
-    theirs["jax_cpu_enable_async_dispatch"] = settings.cores() > 2
+    theirs["jax_cpu_enable_async_dispatch"] = declared.cores() > 2
     ours = {"jax_" + row.name: row.default for row in DECLARED}
     assert ours.pop("jax_shortcuts") is True and "jax_shortcuts" not in theirs  # of our own
     assert ours == {name: theirs[name] for name in ours}

@@ -5,7 +5,7 @@ warning states once, with the reason, that it changes nothing. The names and def
 JAX 0.10.2 lists in ``config.values``.
 
 Read before: ``core.config``.
-Invariant: an option is here or among the settings (``config.DECLARED``), never in both.
+Invariant: an option is here or among the settings (``declared.DECLARED``), never in both.
 """
 
 from __future__ import annotations
