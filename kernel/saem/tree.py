@@ -4,6 +4,7 @@ Read before: ``saem.core.tree``.  Read after: ``saem.tree_util`` (the same, and 
 Invariant: every public name of jax.tree is here (tests/kernel/test_tree.py).
 """
 
+from saem.core.containers import static
 from saem.core.naming import called
 from saem.core.tree import (
     all_,
@@ -16,7 +17,6 @@ from saem.core.tree import (
     map_with_path,
     reduce_,
     reduce_associative,
-    static,
     structure,
     transpose,
     unflatten,

@@ -5,6 +5,15 @@ Invariant: every public name of jax.tree_util is here (tests/kernel/test_tree.py
 """
 
 from saem.core import tree
+from saem.core.containers import (
+    Partial,
+    register_dataclass,
+    register_pytree_node,
+    register_pytree_node_class,
+    register_pytree_with_keys,
+    register_pytree_with_keys_class,
+    register_static,
+)
 from saem.core.naming import called
 from saem.core.tree import (
     DictKey,
@@ -12,7 +21,6 @@ from saem.core.tree import (
     GetAttrKey,
     KeyEntry,
     KeyPath,
-    Partial,
     PyTreeDef,
     SequenceKey,
     all_leaves,
@@ -21,12 +29,6 @@ from saem.core.tree import (
     flatten_one_level_with_keys,
     is_tree_node,
     keystr,
-    register_dataclass,
-    register_pytree_node,
-    register_pytree_node_class,
-    register_pytree_with_keys,
-    register_pytree_with_keys_class,
-    register_static,
     treedef_children,
     treedef_is_leaf,
     treedef_tuple,

@@ -14,11 +14,11 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from saem.core import errors, tree
+from saem.core import containers, errors
 from saem.core.trace import Tracer
 
 
-@tree.register_pytree_node_class
+@containers.register_pytree_node_class
 class Slice:
     """``size`` elements from ``start``, each ``stride`` after the other."""
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from saem.core import errors, tree
+from saem.core import containers, errors
 from saem.core.avals import aval_of
 from saem.core.literals import typed
 from saem.core.primitive import Primitive, UndefinedPrimal, registry
@@ -196,7 +196,7 @@ class Zero:
 
 
 # What a rule returns may go through ``vmap`` and ``jit``: to them it is a container of nothing.
-tree.register_pytree_node(Zero, lambda x: ((), x.aval), lambda aval, _: Zero(aval))
+containers.register_pytree_node(Zero, lambda x: ((), x.aval), lambda aval, _: Zero(aval))
 
 
 def _missing(handle: Handle, rule: str) -> Callable:

@@ -28,7 +28,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, TypeVar
 
-from saem.core import errors, tree
+from saem.core import containers, errors
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.record import Record
 
@@ -106,7 +106,7 @@ class UndefinedPrimal:
 
 
 # In the arguments of a rule, which libraries map over as pytrees, it is a container of nothing.
-tree.register_pytree_node(UndefinedPrimal, lambda x: ((), x.aval),
+containers.register_pytree_node(UndefinedPrimal, lambda x: ((), x.aval),
                           lambda aval, _: UndefinedPrimal(aval))
 
 

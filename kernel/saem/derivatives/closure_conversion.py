@@ -15,7 +15,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from saem.core import dtypes, errors, tree
+from saem.core import containers, dtypes, errors, tree
 from saem.core.arguments import check_callable, name_of
 from saem.core.avals import ShapedArray, ShapeDtypeStruct, aval_of, is_array_like
 from saem.core.frames import boundary
@@ -132,7 +132,7 @@ class Kept:
         return Kept(ClosedJaxpr(jaxpr, list(consts)), out_tree)
 
 
-tree.register_pytree_node(Kept, Kept._flatten, Kept._unflatten)
+containers.register_pytree_node(Kept, Kept._flatten, Kept._unflatten)
 
 
 # -- transposition ---------------------------------------------------------------------------------
@@ -182,7 +182,7 @@ def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Sequence = ()) -
         return in_tree.unflatten([
             as_array(zeros_of(a)) if x is None else as_array(x) for x, a in zip(found, avals)])
 
-    return tree.Partial(transposed, tuple(closed.consts))
+    return containers.Partial(transposed, tuple(closed.consts))
 
 
 def check_linear_types(ins: Sequence[ShapedArray], outs: Sequence[ShapedArray]) -> None:

@@ -19,7 +19,7 @@ import numpy as np
 
 from saem import numpy as jnp
 from saem import random
-from saem.core import dtypes, errors, tree
+from saem.core import containers, dtypes, errors, tree
 from saem.core.trace import eval_trace, state
 from saem.random.keys import is_typed
 from saem.refs.arrays import Ref, addupdate, get, new_ref
@@ -122,7 +122,7 @@ def _rebuilt(_: None, parts: Sequence[Any]) -> StatefulPRNG:
     return rng
 
 
-tree.register_pytree_with_keys(
+containers.register_pytree_with_keys(
     StatefulPRNG,
     lambda rng: (((tree.GetAttrKey("_base_key"), rng._base_key),
                   (tree.GetAttrKey("_counter"), rng._counter)), None), _rebuilt)

@@ -18,7 +18,7 @@ import numpy as np
 
 from saem._jaxlib import ArrayImpl
 from saem.compile.dispatch import put_value
-from saem.core import dtypes, tree
+from saem.core import containers, dtypes, tree
 from saem.core import refs as core_refs
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.jaxpr import Jaxpr
@@ -88,10 +88,10 @@ class Recipe:
             t if moves else as_array(t) for t, moves in zip(outs, self.linear.nonzero_out)])
 
 
-def linear_function(linear: Linearized, in_tree: Any, out_tree: Any) -> tree.Partial:
+def linear_function(linear: Linearized, in_tree: Any, out_tree: Any) -> containers.Partial:
     """Return the function that pushes tangents forward; its leaves are the residuals it reads."""
     linear = without_dead_code(linear)
-    return tree.Partial(Recipe(linear, in_tree, out_tree), linear.consts)
+    return containers.Partial(Recipe(linear, in_tree, out_tree), linear.consts)
 
 
 def without_dead_code(linear: Linearized) -> Linearized:
@@ -117,12 +117,12 @@ class NotNeeded(Record):
     """In ``args_res``: an argument that the backward pass does not read."""
 
 
-@tree.register_static
+@containers.register_static
 class GradRef(Record):
     """Among gradients: one that was added to the contents of a reference."""
 
 
-@tree.register_static
+@containers.register_static
 class GradValue(Record):
     """Among the arguments of ``with_refs``: a gradient that is to be returned."""
 
@@ -131,7 +131,7 @@ class DontWant(Record):
     """Among the arguments of ``with_refs``: a gradient that is not needed."""
 
 
-@tree.register_static
+@containers.register_static
 class DidntWant(Record):
     """Among gradients: one that was not needed."""
 
@@ -236,7 +236,7 @@ def _check_cotangent(aval: ShapedArray, ct: Any) -> None:
             f"differentiated function had JAX type {aval.str_short()}")
 
 
-tree.register_pytree_node(
+containers.register_pytree_node(
     VJP, lambda v: ((v.args_res, v.opaque_residuals), (v.fun, v._plan)),
     lambda static, residuals: VJP(static[0], *residuals, static[1]))
-tree.register_pytree_node(NotNeeded, lambda _: ((), None), lambda *_: NotNeeded())
+containers.register_pytree_node(NotNeeded, lambda _: ((), None), lambda *_: NotNeeded())

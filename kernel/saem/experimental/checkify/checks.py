@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from saem import _jaxlib
-from saem.core import errors, source, tree
+from saem.core import containers, errors, source, tree
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.effects import Effect
 from saem.core.jaxpr import ClosedJaxpr
@@ -275,7 +275,7 @@ class Error:
         return f"Error({', '.join(f'{k.error.__name__}: {s.pred}' for k, s in self.slots.items())})"
 
 
-tree.register_pytree_node(Error, Error.tree_flatten, Error.tree_unflatten)
+containers.register_pytree_node(Error, Error.tree_flatten, Error.tree_unflatten)
 
 init_error = Error()
 

@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from saem.compile.lowering import lower_block
-from saem.core import axes, config, errors, tree
+from saem.core import axes, config, containers, errors, tree
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.axes import Axis
 from saem.core.handles import Zero
@@ -522,7 +522,7 @@ class Residuals(Record):
     structure: Any
 
 
-tree.register_pytree_node(Residuals, lambda x: ((), x.structure), lambda s, _: Residuals(s))
+containers.register_pytree_node(Residuals, lambda x: ((), x.structure), lambda s, _: Residuals(s))
 
 
 def with_axis(aval: ShapedArray, size: int, dim: int | None) -> ShapedArray:

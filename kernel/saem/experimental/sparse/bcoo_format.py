@@ -26,7 +26,7 @@ import numpy as np
 
 import saem.numpy as jnp
 from saem import lax
-from saem.core import errors, tree
+from saem.core import containers, errors
 from saem.core.trace import Tracer
 from saem.experimental.sparse.base import (
     JAXSparse,
@@ -211,7 +211,7 @@ class BCOO(JAXSparse):
         self.unique_indices = static["unique_indices"]
 
 
-tree.register_pytree_node_class(BCOO)
+containers.register_pytree_node_class(BCOO)
 
 
 def refit(shape: Shape, data: Any, indices: Any, own: int) -> Shape:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import saem.numpy as jnp
-from saem.core import tree
+from saem.core import containers
 from saem.experimental.sparse.base import JAXSparse, Shape, SparseInfo, nfold_vmap
 from saem.experimental.sparse.bcoo_format import BCOO, bcoo_extract, bcoo_fromdense, refit, whole
 from saem.experimental.sparse.bcoo_products import DotDimensionNumbers, bcoo_dot_general
@@ -175,7 +175,7 @@ class BCSR(JAXSparse):
         self.unique_indices = static["unique_indices"]
 
 
-tree.register_pytree_node_class(BCSR)
+containers.register_pytree_node_class(BCSR)
 
 
 def bcsr_fromdense(mat: ArrayLike, *, nse: int | None = None, n_batch: int = 0, n_dense: int = 0,

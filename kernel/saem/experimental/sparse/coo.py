@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import saem.numpy as jnp
-from saem.core import tree
+from saem.core import containers
 from saem.experimental.sparse.base import JAXSparse, Shape
 from saem.experimental.sparse.bcoo_format import BCOO, known
 from saem.experimental.sparse.bcsr import BCSR
@@ -251,7 +251,7 @@ class CSC(_Compressed):
 
 
 for _kind in (COO, CSR, CSC):
-    tree.register_pytree_node_class(_kind)
+    containers.register_pytree_node_class(_kind)
 
 
 def _matrix(shape: Sequence[int], cls: type) -> None:
