@@ -24,7 +24,7 @@ class SupportsDType(Protocol):
 
 
 ArrayLike = Array | np.ndarray | np.bool_ | np.number | bool | int | float | complex
-DTypeLike = str | type | np.dtype
+DTypeLike = str | type | np.dtype | SupportsDType
 Axis = int | Sequence[int] | None
 Shape = Sequence[int]
 

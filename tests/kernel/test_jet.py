@@ -141,6 +141,14 @@ def test_refusals_are_jaxs(jax_oracle, source, sentence):
     same_error(jax_oracle, source, sentence, within=__name__)
 
 
+def test_an_integer_that_stays_where_it_is_stays_an_integer():
+    value, terms = jet(lambda x, i: x[i] ** 2, (jnp.arange(3.), 1), ([jnp.ones(3), jnp.zeros(3)],
+                                                                    [0, 0.]))
+    assert (value, terms) == (1, [2, 2])
+    value, terms = jet(lambda n: n ** 3, (2,), ([1, 0, 0],))  # one that moves is a number
+    assert (value, terms) == (8, [12, 12, 6])
+
+
 def test_custom_rules_are_asked_for_the_slope():
     @jax.custom_jvp
     def f(x):

@@ -21,6 +21,7 @@ from saem.core import axes
 from saem.core.infer import check_jaxpr
 from saem.sharding import Mesh, NamedSharding
 from saem.sharding import PartitionSpec as P
+from saem.test_util import check_grads
 
 pytestmark = pytest.mark.usefixtures("little_effort")
 
@@ -49,6 +50,12 @@ COLLECTIVES = [
     "sm(lambda x: lax.all_gather(x, ('j', 'i')), P(('i', 'j')), P(None, 'i'), "
     "check_vma=False)(x)",
     "sm(lambda x: lax.all_gather(x, 'i', to='invarying'), P('i'), P())(x)",
+    # along axes of which it varies along some only
+    "sm(lambda x: lax.all_gather(x, ('i', 'j')), P('i'), P(('i', 'j')))(x)",
+    "sm(lambda x: lax.all_gather(x, ('j', 'i'), axis=1, tiled=True), P('i'), P(('i', 'j')))(x)",
+    "sm(lambda x: lax.all_to_all(x, ('i', 'j'), 0, 0, tiled=True), P(None, 'j'), "
+    "P('i', 'j'))(x)",
+    "sm(lambda x: lax.ppermute(x, ('i', 'j'), [(0, 7), (6, 1)]), P('i'), P(('i', 'j')))(x)",
     "sm(lambda x: lax.psum_scatter(x, 'i', tiled=True), P(None, 'i'), P('i'))(x)",
     "sm(lambda x: lax.psum_scatter(x[:4], 'i'), P(None, 'j'), P(('i', 'j')))(x)",
     "sm(lambda x: lax.psum_scatter(x, ('i', 'j')), P(), P(('i', 'j')))(x)",
@@ -541,6 +548,35 @@ def test_a_branch_chosen_by_each_device_varies():
     with pytest.raises(ValueError, match="can't be statically inferred"):
         jax.shard_map(lambda x: lax.cond(x[0, 0] > 0, lambda: 1.0, lambda: 2.0),
                       mesh=device_mesh(), in_specs=P("i"), out_specs=P())(X)
+
+
+@pytest.mark.parametrize("choose", [
+    lambda a, b: lax.cond(lax.axis_index("i") > 0, lambda u, w: u * w, lambda u, w: jnp.sin(u) + w,
+                          a, b),
+    lambda a, b: lax.cond(lax.axis_index("i") > 0, lambda: a * b, lambda: jnp.sin(a) + b),
+    lambda a, b: lax.switch(
+        lax.axis_index("i"), [lambda u: jnp.sin(u) + b, *[lambda u: u * b] * 3], a),
+], ids=["operands", "closed-over", "switch"])
+def test_devices_that_choose_a_branch_each_add_their_derivatives(choose):
+    """JAX takes operands that are the same everywhere to have one derivative, and loses the others.
+
+    So what is expected is of `where`, which computes both branches, and finite differences.
+    """
+    def by_where(a, b):
+        return jnp.where(lax.axis_index("i") > 0, a * b, jnp.sin(a) + b)
+
+    def loss(f):
+        return lambda a, b: (sm(f, (P(), P("j")), P(("i", "j")))(a, b) ** 2).sum()
+
+    args = X[0, :2], X[1]
+    want = jax.grad(loss(by_where), (0, 1))(*args)
+    for derived in (jax.grad(loss(choose), (0, 1)), jax.jit(jax.grad(loss(choose), (0, 1)))):
+        for mine, theirs in zip(derived(*args), want):
+            np.testing.assert_allclose(mine, theirs, rtol=1e-5)
+    check_grads(loss(choose), args, order=2, atol=0.05, rtol=0.05)
+    inside = [sm(jax.grad(lambda a, b, f=f: f(a, b).sum()), (P(), P("j")), P())(*args)
+              for f in (choose, by_where)]
+    np.testing.assert_allclose(*inside, rtol=1e-5)
 
 
 def test_the_older_name_says_so():

@@ -16,6 +16,7 @@ from both import same, same_error
 import saem as jax
 import saem.numpy as jnp
 from saem import lax
+from saem.experimental import multihost_utils
 from saem.placement.shardings import named_from_xla
 from saem.sharding import AxisType, Mesh, NamedSharding, SingleDeviceSharding
 from saem.sharding import PartitionSpec as P
@@ -472,6 +473,45 @@ def test_of_copies_that_differ_the_first_counts(jax_oracle):
                               check_vma=False)(jnp.arange(8.0))]
         return [[np.asarray(x), x.tolist(), float(x[1]), jax.device_get(x), x + 1,
                  jax.device_put(x, jax.devices()[3])] for x in made]
+
+    same(jax_oracle, program)
+
+
+def test_elements_repeated_alike_stay_where_they_are(jax_oracle):
+    def program():
+        explicit = jax.make_mesh((4, 2), ("x", "y"), axis_types=(AxisType.Explicit,) * 2)
+
+        def laid(shape, *spec):
+            values = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+            return jax.device_put(values, NamedSharding(explicit, P(*spec)))
+
+        v, rows, both = laid((8,), "x"), laid((8, 4), "x"), laid((8, 4), "x", "y")
+        found = []
+        for repeated in (lambda: jnp.repeat(v, 2), lambda: v.repeat(3), lambda: jnp.repeat(rows, 2),
+                         lambda: jax.jit(lambda a: jnp.repeat(a, 2, axis=0))(rows),
+                         lambda: jnp.repeat(both, np.int32(2), axis=1), lambda: jnp.repeat(both, 2),
+                         lambda: jnp.repeat(rows, np.array([2]), axis=0),
+                         lambda: jnp.repeat(rows, 2, axis=0, total_repeat_length=16)):
+            try:
+                found.append([str(jax.typeof(repeated())), np.asarray(repeated())])
+            except ValueError:
+                found.append("refused")
+        return found
+
+    same(jax_oracle, program)
+
+
+def test_parts_of_one_process_are_the_whole_of_traced_values(jax_oracle):
+    def program():
+        def there(v):
+            return multihost_utils.host_local_array_to_global_array(v, mesh, P("x"))
+
+        def back(v):
+            return multihost_utils.global_array_to_host_local_array(v, mesh, P("y"))
+
+        x = np.arange(8, dtype=np.float32)
+        return [jax.jit(there)(x), jax.jit(lambda v: back(there(v)) * 2)(x),
+                jax.grad(lambda v: (there(v) ** 2).sum())(x), jax.vmap(there)(np.ones((3, 8)))]
 
     same(jax_oracle, program)
 

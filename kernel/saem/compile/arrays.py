@@ -9,6 +9,7 @@ Invariant: the NumPy view of an array cannot be written to, so an array never ch
 
 from __future__ import annotations
 
+import enum
 import math
 import warnings
 from collections.abc import Callable
@@ -225,8 +226,14 @@ def only_device(x: Any) -> Any:
     return device
 
 
-# DLPack's numbers of the types of devices: kDLCPU and kDLCUDA.
-_CPU, _CUDA = 1, 2
+class DLDeviceType(enum.IntEnum):
+    """DLPack's numbers of the types of devices."""
+
+    kDLCPU = 1
+    kDLCUDA = 2
+
+
+_CPU, _CUDA = DLDeviceType
 
 
 def _of_dlpack(kind: int, number: int) -> Any:

@@ -42,14 +42,16 @@ def wanted(prim: Primitive, avals: Sequence[Any]) -> list[frozenset]:
     """Return along which axes each operand of ``prim`` must vary before it is applied.
 
     Operands of a primitive with programs inside vary as the inputs of these; the first operands
-    may be others (the index of a branch).
+    may be others (the index of a branch).  Where devices choose a branch each, operands vary as the
+    index: devices along it then have derivatives of their own, which are added.
     """
     own = [vma_of(aval) for aval in avals]
     inner = sub_jaxprs(prim)
     for name, program in inner:
         before = len(own) - len(program.in_avals)
         if before >= 0 and name in TAKING_ALL:
-            own[before:] = [v | vma_of(a) for v, a in zip(own[before:], program.in_avals)]
+            choice = own[0] if name == "branches" else NOWHERE
+            own[before:] = [v | choice | vma_of(a) for v, a in zip(own[before:], program.in_avals)]
     if inner or prim.varies is not None or prim.types_varying:
         return own
     together = frozenset().union(*own)

@@ -17,9 +17,10 @@ import numpy as np
 
 from saem import _jaxlib
 from saem.core import lazy, tree
+from saem.core.trace import Tracer
 from saem.jit.decorator import jit
 from saem.jit.transfers import device_put
-from saem.ops.constraints import prefix
+from saem.ops.constraints import prefix, with_sharding_constraint
 from saem.placement import devices
 from saem.placement.meshes import AxisType, Mesh
 from saem.placement.partition_spec import PartitionSpec
@@ -108,9 +109,14 @@ def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspec
     """
     leaves, structure = tree.flatten(local_inputs)
     specs = _specs(pspecs, local_inputs)
-    return structure.unflatten([
-        make_array_from_process_local_data(NamedSharding(global_mesh, spec), np.asarray(x))
-        for x, spec in zip(leaves, specs)])
+    return structure.unflatten([_assembled(x, NamedSharding(global_mesh, spec))
+                                for x, spec in zip(leaves, specs)])
+
+
+def _assembled(x: Any, sharding: NamedSharding) -> Any:
+    if isinstance(x, Tracer) and devices.process_count() == 1:
+        return with_sharding_constraint(x, sharding)  # its own part is the whole
+    return make_array_from_process_local_data(sharding, np.asarray(x))
 
 
 def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
@@ -126,6 +132,8 @@ def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspe
 
 def _local_part(x: Any, mesh: Mesh, spec: PartitionSpec) -> Any:
     here = NamedSharding(mesh.local_mesh, spec)
+    if isinstance(x, Tracer):
+        return with_sharding_constraint(x, here)
     if getattr(x, "is_fully_addressable", True):
         return device_put(x, here)
     return own_part(device_put(x, NamedSharding(mesh, spec)), here)

@@ -78,13 +78,13 @@ def view(x: Any, dtype: Any = None, type: None = None) -> Any:
 
 def byteswap(x: Any) -> Any:
     """Return ``x`` with the bytes of each element in reverse order."""
-    width = dtypes.itemsize_bits(x.dtype) // 8 // (2 if dtypes.is_complex(x.dtype) else 1)
-    if width == 1:
+    dtype, numbers = x.dtype, 2 if dtypes.is_complex(x.dtype) else 1
+    width = dtypes.itemsize_bits(dtype) // 8 // numbers
+    if width <= 1:
         return x
-    dtype = x.dtype
     octets = view(manipulation.reshape(x, (*x.shape, 1)), "uint8")
-    octets = manipulation.reshape(octets, (*x.shape, -1, width))[..., ::-1]
-    return view(manipulation.reshape(octets, (*x.shape, -1)), dtype)[..., 0]
+    octets = manipulation.reshape(octets, (*x.shape, numbers, width))[..., ::-1]
+    return view(manipulation.reshape(octets, (*x.shape, numbers * width)), dtype)[..., 0]
 
 
 def flatten(x: Any, order: str = "C", *, out_sharding: Any = None) -> Any:

@@ -43,6 +43,7 @@ from saem.ops.dynamic_slicing import dynamic_slice_in_dim
 from saem.ops.linear import broadcast_in_dim, reduce_sum
 from saem.ops.reshard import freely
 from saem.ops.shape import canonical_axis
+from saem.placement.meshes import mesh_context
 from saem.typing import Array, ArrayLike
 
 INT32 = np.dtype("int32")
@@ -261,12 +262,9 @@ def repeat(a: ArrayLike, repeats: ArrayLike, axis: int | None = None, *,
         return freely(again, out_sharding, "repeat", a, repeats)
     a = as_array(a)
     whole = axis is None or not a.ndim  # a scalar is repeated along the one axis that results
-    entries = entries_of(aval_of(a))
-    if any(entries if whole else entries[canonical_axis(axis, a.ndim):][:1]):
-        raise errors.explained(
-            errors.ArgumentError, "repeat.C4",
-            "Please pass sharding to `jnp.repeat` via `out_sharding` parameter. The axis is sharded"
-            f" in {aval_of(a).str_short()}.", advice="jnp.repeat(x, n, out_sharding=P(...)).")
+    if (total_repeat_length is not None or np.ndim(repeats) or concrete_or_none(repeats) is None
+            or mesh_context.value is not None):
+        _refuse_sharded(a, None if whole else axis)
     if whole:
         a, axis = ravel(a), 0
     axis = canonical_axis(axis, a.ndim)
@@ -287,6 +285,20 @@ def repeat(a: ArrayLike, repeats: ArrayLike, axis: int | None = None, *,
         else:
             return _repeat_known(a, counts.ravel(), axis)
     return _repeat_each(a, as_array(repeats), axis, operator.index(total_repeat_length))
+
+
+def _refuse_sharded(a: Any, axis: int | None) -> None:
+    """Refuse an ``axis``, any if None, that is sharded.  Raises: ArgumentError.
+
+    As in JAX: the parts of the result may differ in length or, where a mesh is in force, the
+    program says how results lie.
+    """
+    entries = entries_of(aval_of(a))
+    if any(entries if axis is None else entries[canonical_axis(axis, a.ndim):][:1]):
+        raise errors.explained(
+            errors.ArgumentError, "repeat.C4",
+            "Please pass sharding to `jnp.repeat` via `out_sharding` parameter. The axis is sharded"
+            f" in {aval_of(a).str_short()}.", advice="jnp.repeat(x, n, out_sharding=P(...)).")
 
 
 def _known_repeats(repeats: Any, total_repeat_length: int | None) -> Any:

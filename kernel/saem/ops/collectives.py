@@ -146,6 +146,17 @@ def vary_over(x: Any, axes: Sequence[Any], caller: str) -> Any:
     return x if state in ("", "varying") else bind(PVary(checked_names(axes)), x)
 
 
+def vary_further(x: Any, axes: Sequence[Any], caller: str) -> Any:
+    """Return ``x`` varying along those of ``axes`` that are tracked; it may along some already.
+
+    Raises: ValueError for the addends of a sum.
+    """
+    if any(aval_of(x).sums):
+        return vary_over(x, axes, caller)
+    missing = tuple(a for a in checked_names(axes) if a not in vma_of(aval_of(x)))
+    return bind(PVary(missing), x) if missing else x
+
+
 def over_leaves(fun: Callable[[Any], Any], x: Any) -> Any:
     leaves, treedef = tree.flatten(x)
     return treedef.unflatten([fun(leaf) for leaf in leaves])

@@ -37,7 +37,7 @@ from saem.ops.linear import (
     dim_after_reduce,
     number_like,
 )
-from saem.ops.reduce import highest, lowest
+from saem.ops.reduce import fold_text, highest, lowest
 
 
 def is_name(axis: Any) -> bool:
@@ -148,7 +148,7 @@ class AllReduce(Primitive):
             init = self.identity(aval.dtype)
             shape = tuple(n for i, n in enumerate(aval.shape) if i not in self.positional)
             aval = ShapedArray(shape, aval.dtype)
-            x = ctx.reduce(self.stablehlo, x, init, self.positional, out=aval)
+            x = fold_text(ctx, self.stablehlo, x, init, self.positional, aval)
         if not self.collective_axes:
             return x
         rows = device_axes(ctx, self).groups(self.collective_axes, self.axis_index_groups)

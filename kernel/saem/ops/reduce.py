@@ -105,12 +105,7 @@ class Fold(Primitive):
         initial = type(self).initial(dtype)
         if not self.is_divisible(dtype):
             x = ctx.unsharded(x, self.axes)
-        if dtypes.is_complex(dtype) and self.hlo in ("maximum", "minimum"):
-            direction = "GT" if self.hlo == "maximum" else "LT"
-            return ctx.reduce_by(
-                lambda a, b: [ctx.choose(better_and_equal(ctx, direction, a, b)[0], a, b)],
-                [x], [initial], self.axes, ctx.out_avals)[0]
-        return ctx.reduce(self.hlo, x, initial, self.axes)
+        return fold_text(ctx, self.hlo, x, initial, self.axes, ctx.out_avals[0])
 
     def is_divisible(self, dtype: Any) -> bool:
         """Return whether XLA folds parts on each of several devices, and their results."""
@@ -121,6 +116,17 @@ class Fold(Primitive):
     def batch(self, size, xs, dims):
         (x,), (d,) = xs, dims
         return bind(type(self)(shift_axes(self.axes, d)), x), dim_after_reduce(self.axes, d)
+
+
+def fold_text(ctx: Any, op: str, x: str, initial: Any, axes: Sequence[int], out: ShapedArray
+              ) -> str:
+    """Write the fold of ``x`` along ``axes`` by ``op``; complex extremes are by real part first."""
+    if not (dtypes.is_complex(out.dtype) and op in ("maximum", "minimum")):
+        return ctx.reduce(op, x, initial, axes, out=out)
+    direction = "GT" if op == "maximum" else "LT"
+    return ctx.reduce_by(
+        lambda a, b: [ctx.choose(better_and_equal(ctx, direction, a, b)[0], a, b)],
+        [x], [initial], axes, [out])[0]
 
 
 def better_and_equal(ctx: Any, direction: str, a: str, b: str) -> tuple[str, str]:

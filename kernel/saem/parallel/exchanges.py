@@ -25,7 +25,13 @@ from saem.core.axes import as_names, size_of
 from saem.core.primitive import primitive
 from saem.core.trace import bind
 from saem.ops import arithmetic, sharding_rules, sum_rules
-from saem.ops.collectives import check_names, over_leaves, state_along, vary_over
+from saem.ops.collectives import (
+    check_names,
+    over_leaves,
+    state_along,
+    vary_further,
+    vary_over,
+)
 from saem.ops.device_sums import canonical_groups, group_size
 from saem.ops.linear import (
     broadcast_new_dim,
@@ -258,7 +264,7 @@ def all_gather(x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: i
         at = canonical_axis(axis, len(aval_of(leaf).shape) + (not tiled))
         if to == "reduced":
             return gathered_reduced(leaf, names, AllGatherReduced(at, names, size, tiled))
-        leaf = vary_over(leaf, names, "all_gather")
+        leaf = vary_further(leaf, names, "all_gather")
         if to == "invarying" and groups is None:
             return bind(AllGatherInvariant(at, names, size, tiled), leaf)
         return bind(AllGather(at, groups, names, size, tiled), leaf)
@@ -318,7 +324,7 @@ def all_to_all(x: Any, axis_name: Any, split_axis: int, concat_axis: int, *,
     names, groups, size = taking_part("all_to_all", axis_name, axis_index_groups)
 
     def one(leaf: Any) -> Any:
-        leaf = vary_over(leaf, names, "all_to_all")
+        leaf = vary_further(leaf, names, "all_to_all")
         shape = aval_of(leaf).shape
         split, concat = canonical_axis(split_axis, len(shape)), canonical_axis(
             concat_axis, len(shape))
@@ -361,7 +367,7 @@ def ppermute(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
                 f"The {what} must be different numbers below {size}.",
                 advice="Each participant sends at most once and receives at most once.")
     return over_leaves(
-        lambda leaf: bind(PPermute(names, pairs), vary_over(leaf, names, "ppermute")), x)
+        lambda leaf: bind(PPermute(names, pairs), vary_further(leaf, names, "ppermute")), x)
 
 
 def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:

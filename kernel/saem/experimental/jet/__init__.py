@@ -10,11 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from saem.core import errors, lazy, tree
+import numpy as np
+
+from saem.core import dtypes, errors, lazy, tree
 from saem.core.avals import aval_of, is_array_like
 from saem.core.frames import boundary
+from saem.core.trace import concrete_or_none
 from saem.experimental.jet.taylor import all_terms, factorials, has_tangent, jet_flat, scaled
-from saem.ops.convert import convert_element_type
+from saem.ops.convert import convert, convert_element_type
 from saem.ops.linear import broadcast_in_dim, zeros_of
 from saem.transform.derivatives import as_array
 
@@ -26,7 +29,8 @@ def jet(fun: Callable[..., Any], primals: Sequence[Any], series: Sequence[Sequen
 
     Argument i is the series with the value ``primals[i]`` at zero and the terms ``series[i]``:
     derivatives by the variable of the series or, without ``factorial_scaled``, coefficients.  In
-    the second result a list of terms stands for each leaf of the first.
+    the second result a list of terms stands for each leaf of the first.  An integer whose terms
+    are not all zero becomes a float.
 
     Raises: ValueError for arguments that are no arrays, or series of different lengths.
 
@@ -47,7 +51,7 @@ def jet(fun: Callable[..., Any], primals: Sequence[Any], series: Sequence[Sequen
         raise _refusal("jet.C3", "jet terms have inconsistent lengths for different arguments")
     order = lengths.pop() if lengths else 0
     scale = factorials(order) if factorial_scaled else [1.0] * order
-    values = [as_array(x) for x in primals]
+    values = [moving(as_array(x), terms) for x, terms in zip(primals, series)]
     given = [[scaled(like(t, x), 1 / f) for t, f in zip(terms, scale)]
              if has_tangent(aval_of(x)) else None for x, terms in zip(values, series)]
     out_trees: list[Any] = []
@@ -63,6 +67,14 @@ def jet(fun: Callable[..., Any], primals: Sequence[Any], series: Sequence[Sequen
              if has_tangent(aval_of(x)) else [zeros(x, factorial_scaled)] * order
              for x, s in zip(outs, found)]
     return out_trees[0].unflatten(outs), out_trees[0].unflatten(terms)
+
+
+def moving(x: Any, terms: Sequence[Any]) -> Any:
+    """Return ``x`` in a dtype that has derivatives, unless all ``terms`` are known to be zero."""
+    known = [concrete_or_none(t) for t in terms]
+    if has_tangent(aval_of(x)) or all(t is not None and not np.any(t) for t in known):
+        return x
+    return convert(x, dtypes.default_dtype(float), aval_of(x).weak_type)
 
 
 def like(term: Any, x: Any) -> Any:

@@ -61,7 +61,7 @@ for _name, _fun in (("neg", jnp.negative), ("pos", jnp.positive), ("abs", jnp.ab
     setattr(JAXSparse, f"__{_name}__", sparsify(_fun))
 for _name, _fun in (("eq", jnp.equal), ("ne", jnp.not_equal), ("lt", jnp.less),
                     ("le", jnp.less_equal), ("gt", jnp.greater), ("ge", jnp.greater_equal)):
-    setattr(JAXSparse, f"__{_name}__", _binary(_fun)[0])
+    setattr(BCOO, f"__{_name}__", _binary(_fun)[0])
 for _kind, _name, _fun in ((JAXSparse, "__getitem__", _indexed), (JAXSparse, "__iter__", _iterated),
                            (JAXSparse, "sum", _sum), (BCOO, "astype", _astype),
                            (BCOO, "reshape", _reshape)):

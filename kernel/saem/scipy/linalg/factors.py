@@ -38,6 +38,7 @@ from saem.numpy.manipulation import broadcast_to
 from saem.numpy.matrices import diag, eye
 from saem.numpy.reductions import max as greatest
 from saem.numpy.searching import where
+from saem.ops.filling import broadcasted_iota
 from saem.scipy.linalg.equations import _cholesky, as_matrices, check_rank, inexact, refuse
 from saem.typing import Array, ArrayLike
 
@@ -119,10 +120,10 @@ def lu(a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False, check_f
     k = min(m, n)
     low = tril(packed[:, :k], -1) + eye(m, k, dtype=a.dtype)
     high = triu(packed[:k])
-    back = inverse_order(rows)
     if permute_l:
-        return rows_in_order(low, back), high
-    return rows_in_order(eye(m, dtype=dtypes.real_dtype(a.dtype)), back), low, high
+        return rows_in_order(low, inverse_order(rows)), high
+    places = broadcasted_iota(rows.dtype, (m, m), 0)
+    return (rows[None] == places).astype(dtypes.real_dtype(a.dtype)), low, high
 
 
 def qr(a: ArrayLike, overwrite_a: bool = False, lwork: Any = None, mode: str = "full",
