@@ -317,16 +317,21 @@ def test_private_names_in_a_process():
     """) == "cpu"
 
 
-def test_arrays_that_jax_pickled_are_read(jax_oracle):
+def test_arrays_and_specs_that_jax_pickled_are_read(jax_oracle):
     written = jax_oracle.run("""
 import pickle
 result = np.frombuffer(pickle.dumps([jnp.arange(3.), jnp.asarray(2.), jnp.ones(2, jnp.bfloat16),
-                                     jnp.ones((2, 0), bool), jnp.int8(3)]), np.uint8)""").value
+                                     jnp.ones((2, 0), bool), jnp.int8(3),
+                                     jax.P("x", None), jax.P(("x", "y"), unreduced={"z"}),
+                                     jax.sharding.AbstractMesh((2, 1), ("x", "y"))]),
+                       np.uint8)""").value
     assert dropped_in(f"""
         import pickle, jax
         read = pickle.loads(bytes({written.tolist()}))
-        print([str(jax.typeof(x)) + str(x.weak_type)[0] for x in read], read[0].sum())
-    """) == ("['float32[3]F', '~float32[]T', 'bfloat16[2]F', 'bool[2,0]F', 'int8[]F'] 3.0")
+        print([str(jax.typeof(x)) + str(x.weak_type)[0] for x in read[:5]], read[0].sum())
+        print(read[5:] == [jax.P("x", None), jax.P(("x", "y"), unreduced={{"z"}}),
+                           jax.sharding.AbstractMesh((2, 1), ("x", "y"))])
+    """) == "['float32[3]F', '~float32[]T', 'bfloat16[2]F', 'bool[2,0]F', 'int8[]F'] 3.0\nTrue"
 
 
 def test_private_names_for_primitives_of_libraries():

@@ -6,6 +6,7 @@ of programs is compared with what Shardy's reference says.
 
 from __future__ import annotations
 
+import copy
 import pickle
 import warnings
 
@@ -308,8 +309,11 @@ def test_keys_lie_on_devices_too():
 
 
 def test_shardings_are_pickled():
-    for sharding in (NamedSharding(mesh, P("x", ("y",))), SingleDeviceSharding(jax.devices()[2])):
-        assert pickle.loads(pickle.dumps(sharding)) == sharding
+    for value in (NamedSharding(mesh, P("x", ("y",))), SingleDeviceSharding(jax.devices()[2]),
+                  P("x", None), P(unreduced={"y"}), mesh.abstract_mesh, jax.P):
+        for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+            assert pickle.loads(pickle.dumps(value, protocol)) == value
+        assert copy.copy(value) == copy.deepcopy(value) == value
 
 
 def test_constants_of_inner_functions_are_spread_too():

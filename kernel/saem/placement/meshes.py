@@ -126,10 +126,12 @@ class AbstractMesh(_Axes):
     """
 
     __slots__ = ("axis_sizes", "axis_names", "axis_types", "abstract_device")
+    abstract_device: Any
     _internal_device_list = None  # jaxlib asks every mesh of a sharding
 
-    def __init__(self, axis_sizes: Sequence[int], axis_names: Any,
-                 axis_types: Any = None, *, abstract_device: Any = None):
+    def __new__(cls, axis_sizes: Sequence[int], axis_names: Any,
+                axis_types: Any = None, *, abstract_device: Any = None) -> AbstractMesh:
+        self = object.__new__(cls)  # made at once, since a pickle of JAX calls no __init__
         self.axis_sizes = tuple(axis_sizes)
         self.axis_names = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
         if len(self.axis_sizes) != len(self.axis_names):
@@ -137,6 +139,11 @@ class AbstractMesh(_Axes):
                              f"got {self.axis_sizes} and {self.axis_names}")
         self.axis_types = _axis_types(axis_types, self.axis_names, AxisType.Auto)
         self.abstract_device = abstract_device
+        return self
+
+    def __reduce__(self) -> tuple:
+        whole = functools.partial(AbstractMesh, abstract_device=self.abstract_device)
+        return whole, (self.axis_sizes, self.axis_names, self.axis_types)
 
     @property
     def abstract_mesh(self) -> AbstractMesh:

@@ -30,17 +30,21 @@ class PartitionSpec:
     """
 
     __slots__ = ("_partitions", "unreduced", "reduced")
+    _partitions: tuple
     unreduced: frozenset
     reduced: frozenset
     UNCONSTRAINED = _Unconstrained()
 
-    def __init__(self, *partitions: Any, unreduced: Any = frozenset(), reduced: Any = frozenset()):
+    def __new__(cls, *partitions: Any, unreduced: Any = frozenset(), reduced: Any = frozenset()
+                ) -> PartitionSpec:
+        self = object.__new__(cls)  # made at once, since a pickle of JAX calls no __init__
         self._partitions = tuple(_entry(p) for p in partitions)
         self.unreduced = frozenset(unreduced)
         self.reduced = frozenset(reduced)
         if unreduced or reduced:
             self._check_sums(unreduced=unreduced, reduced=reduced)
             Seen.sums = True
+        return self
 
     def _check_sums(self, **given: Any) -> None:
         """Refuse axes of sums that are no sets of names, or that partition the value too."""
