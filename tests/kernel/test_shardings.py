@@ -308,6 +308,15 @@ def test_keys_lie_on_devices_too():
     np.testing.assert_array_equal(np.asarray(drawn), np.asarray(alone))
 
 
+def test_a_mesh_of_known_devices_is_another_than_one_of_names(jax_oracle):
+    def program():
+        again = jax.make_mesh((4, 2), ("x", "y"), axis_types=(AxisType.Auto,) * 2)
+        of_names = jax.sharding.AbstractMesh((4, 2), ("x", "y"))
+        return [mesh.abstract_mesh == other for other in (again.abstract_mesh, of_names)]
+
+    same(jax_oracle, program)
+
+
 def test_shardings_are_pickled():
     for value in (NamedSharding(mesh, P("x", ("y",))), SingleDeviceSharding(jax.devices()[2]),
                   P("x", None), P(unreduced={"y"}), mesh.abstract_mesh, jax.P):

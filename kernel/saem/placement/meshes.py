@@ -125,8 +125,9 @@ class AbstractMesh(_Axes):
     8
     """
 
-    __slots__ = ("axis_sizes", "axis_names", "axis_types", "abstract_device")
+    __slots__ = ("axis_sizes", "axis_names", "axis_types", "abstract_device", "_hash")
     abstract_device: Any
+    _hash: int
     _internal_device_list = None  # jaxlib asks every mesh of a sharding
 
     def __new__(cls, axis_sizes: Sequence[int], axis_names: Any,
@@ -139,6 +140,7 @@ class AbstractMesh(_Axes):
                              f"got {self.axis_sizes} and {self.axis_names}")
         self.axis_types = _axis_types(axis_types, self.axis_names, AxisType.Auto)
         self.abstract_device = abstract_device
+        self._hash = hash((self.axis_sizes, self.axis_names, self.axis_types, abstract_device))
         return self
 
     def __reduce__(self) -> tuple:
@@ -182,12 +184,12 @@ class AbstractMesh(_Axes):
                             abstract_device=self.abstract_device)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, AbstractMesh) and (
-            (self.axis_sizes, self.axis_names, self.axis_types)
-            == (other.axis_sizes, other.axis_names, other.axis_types))
+        return self is other or (isinstance(other, AbstractMesh) and (
+            (self.axis_sizes, self.axis_names, self.axis_types, self.abstract_device)
+            == (other.axis_sizes, other.axis_names, other.axis_types, other.abstract_device)))
 
     def __hash__(self) -> int:
-        return hash((self.axis_sizes, self.axis_names, self.axis_types))
+        return self._hash
 
     def __repr__(self) -> str:
         kind = self.abstract_device
