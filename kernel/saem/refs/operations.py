@@ -277,7 +277,7 @@ class OnPart(OnRef):
                 advice="Read it first: other[...].")
         if value.shape != part.shape:
             raise errors.explained(
-                errors.ShapeError, "ref.C3",
+                errors.ArgumentError, "ref.C3",
                 f"Invalid shape for `{self.name}`. Ref shape: {ref.shape}. Expected shape: "
                 f"{part.shape}. Value shape: {value.shape}.",
                 advice="Nothing is stretched here: broadcast the value with jnp.broadcast_to or "
