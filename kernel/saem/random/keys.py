@@ -319,7 +319,9 @@ def takes_any_key(statics: int = 0, gives_keys: bool = False, same_rounding: boo
             elif not typed:
                 check_raw_keys_allowed()
             out = (compiled.get(impl.name) or sampler.compile(impl))(words, *args)
-            return PRNGKeyArray(out, dtype_of(impl)) if sampler.gives_typed(typed) else out
+            if not sampler.gives_typed(typed):
+                return out
+            return PRNGKeyArray(out, key.dtype if typed else dtype_of(impl))
 
         return run
 
