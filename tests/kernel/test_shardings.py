@@ -490,7 +490,7 @@ def test_of_copies_that_differ_the_first_counts(jax_oracle):
     same(jax_oracle, program)
 
 
-def test_elements_repeated_alike_stay_where_they_are(jax_oracle):
+def test_elements_repeated_by_one_number_stay_where_they_are(jax_oracle):
     def program():
         explicit = jax.make_mesh((4, 2), ("x", "y"), axis_types=(AxisType.Explicit,) * 2)
 

@@ -88,7 +88,7 @@ DECLARED = (
     Declared("allow_f16_reductions", True, "bool",
              "sums of 16-bit floats may be accumulated in 16 bits", in_key=True),
     Declared("auto_pcast", True, "bool",
-             "values in shard_map are made to vary alike where an operation needs it",
+             "values in shard_map are made to vary along the same axes where an operation needs it",
              in_key=True),
     Declared("threefry_partitionable", True, "bool",
              "random bits that are the same however an array is sharded", in_key=True),

@@ -262,9 +262,9 @@ def repeat(a: ArrayLike, repeats: ArrayLike, axis: int | None = None, *,
         return freely(again, out_sharding, "repeat", a, repeats)
     a = as_array(a)
     whole = axis is None or not a.ndim  # a scalar is repeated along the one axis that results
-    alike = type(repeats) is int or (
+    one_number = type(repeats) is int or (
         not np.ndim(repeats) and concrete_or_none(repeats) is not None)
-    if not alike or total_repeat_length is not None or mesh_context.value is not None:
+    if not one_number or total_repeat_length is not None or mesh_context.value is not None:
         _refuse_sharded(a, None if whole else axis)
     if whole:
         a, axis = ravel(a), 0

@@ -71,8 +71,10 @@ def jet(fun: Callable[..., Any], primals: Sequence[Any], series: Sequence[Sequen
 
 def moving(x: Any, terms: Sequence[Any]) -> Any:
     """Return ``x`` in a dtype that has derivatives, unless all ``terms`` are known to be zero."""
+    if has_tangent(aval_of(x)):
+        return x
     known = [concrete_or_none(t) for t in terms]
-    if has_tangent(aval_of(x)) or all(t is not None and not np.any(t) for t in known):
+    if all(t is not None and not np.any(t) for t in known):
         return x
     return convert(x, dtypes.default_dtype(float), aval_of(x).weak_type)
 
