@@ -1,7 +1,8 @@
 """How do browser tests get a browser, pages and a running JupyterLab?
 
 Chromium is the system's (``chromium``, ``chromium-browser`` or ``google-chrome`` on the path, or
-named by ``SAEM_CHROMIUM``); Playwright drives it.  Pictures go to ``tests/browser/output``.
+named by ``SAEM_CHROMIUM``); Playwright drives it.  ``SAEM_PICTURES=1`` saves what the tests see in
+``tests/browser/output``, which takes a tenth more of the time.
 
 Read before: ``jupyter.py``.  Read after: any test.
 Invariant: a test leaves no process behind, and no page asks anything outside this machine.
@@ -16,7 +17,7 @@ import shutil
 from collections.abc import Callable, Iterator
 
 import pytest
-from drawn import OUTPUT, NewPage
+from drawn import OUTPUT, NewPage, Picture
 from jupyter import Lab
 from kept_pages import KeptPages, Lend
 from playwright.sync_api import (
@@ -151,8 +152,10 @@ def lab_page(kept_pages: KeptPages, request: pytest.FixtureRequest) -> Iterator[
 
 
 @pytest.fixture
-def picture() -> Callable[[Page | Locator, str], None]:
-    """Saves what a page, or one element of it, shows, to be looked at."""
+def picture() -> Picture:
+    """Saves what a page, or one element of it, shows; does nothing without ``SAEM_PICTURES``."""
+    if not os.environ.get("SAEM_PICTURES"):
+        return lambda seen, name: None
     OUTPUT.mkdir(exist_ok=True)
 
     def save(seen: Page | Locator, name: str) -> None:

@@ -28,7 +28,7 @@ import nbformat
 import psutil
 import pytest
 from click.testing import CliRunner
-from drawn import OUTPUT, NewPage
+from drawn import NewPage
 
 from saem.cli.commands import saem
 
@@ -343,7 +343,7 @@ def test_the_leader_sees_the_gates(hub, finished, tmp_path):
     assert f"{len(gates_of(GUESSED))}/{len(guessed)}" in table and "minsu" in table
 
 
-def test_a_learner_arrives_in_the_browser(hub, learners, new_page: NewPage):
+def test_a_learner_arrives_in_the_browser(hub, learners, new_page: NewPage, picture):
     address, _ = hub
     page = new_page("ko-KR", width=1280)
     page.set_default_timeout(90_000)
@@ -354,5 +354,5 @@ def test_a_learner_arrives_in_the_browser(hub, learners, new_page: NewPage):
     page.wait_for_url("**/user/minsu/lab/**")
     page.locator(".jp-Notebook").first.wait_for()
     page.locator(".jp-Notebook h1", has_text="").first.wait_for()
-    page.screenshot(path=OUTPUT / "hub-minsu.png")
+    picture(page, "hub-minsu")
     assert "/lab/tree/ko/" in page.url

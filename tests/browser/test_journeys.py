@@ -4,7 +4,8 @@ JupyterLab, Notebook 7, and a page with nothing but the widgets' HTML manager ru
 ``journeys.PROGRAMS``; each view has a test that uses it there as a person would.
 
 Read before: ``journeys.py``, ``bare.py``.  Read after: nothing.
-Invariant: each shell is opened once per language; a test runs its own cell, so any may run alone.
+Invariant: each shell is opened once per language, and again where tests come in another order; a
+test runs its own cell, so any may run alone.
 JupyterLab is opened in both languages, Notebook 7 in English and the bare page in Korean; with
 ``SAEM_SWEEP=all`` all three in both.
 """
@@ -15,6 +16,7 @@ import contextlib
 import os
 import pathlib
 import re
+import tempfile
 from collections.abc import Callable, Iterator
 
 import bare
@@ -56,8 +58,7 @@ class InNotebook(journeys.Shell):
         cells = {"setup": setup, **PROGRAMS}
         self._at = {cell: number for number, cell in enumerate(cells)}
         self._ran: set[str] = set()
-        folder = f"journey-{name}"
-        (lab.notebooks / folder).mkdir()
+        folder = pathlib.Path(tempfile.mkdtemp(prefix=f"journey-{name}-", dir=lab.notebooks)).name
         lab.write(f"{folder}/journey.ipynb", *cells.values())
         lab.open(page, f"{folder}/journey.ipynb")
         theme = {"light": "JupyterLab Light", "dark": "JupyterLab Dark"}[LOOKS[lab.language]]
@@ -106,10 +107,9 @@ class InBarePage(journeys.Shell):
         # As in Colab, each output that is no widget stands in a frame of its own.
         self.code("import sys, types\nsys.modules['google.colab'] = types.ModuleType('colab')")
         self.code(journeys.SETUP)
-        folder = lab.home / f"journey-bare-{language}"
-        folder.mkdir()
+        folder = tempfile.mkdtemp(prefix=f"journey-bare-{language}-", dir=lab.home)
         self.code("shown = lambda view: display(lens.as_widget(view))\n"
-                  f"FOLDER = {str(folder)!r}")
+                  f"FOLDER = {folder!r}")
 
     def code(self, text: str, fails: bool = False) -> int:
         """Run code; returns how many outputs it put on the page."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from drawn import OUTPUT, NewPage
+from drawn import NewPage, Picture
 
 from saem.l10n import catalog, project
 from saem.l10n.desk import Desk
@@ -59,7 +59,7 @@ def entry(desk: Desk, unit: str = UNIT):
     return catalog.active(desk.read()[0])[unit]
 
 
-def test_a_unit_is_corrected(desk: Desk, new_page: NewPage) -> None:
+def test_a_unit_is_corrected(desk: Desk, new_page: NewPage, picture: Picture) -> None:
     with serving(desk) as server:
         page = new_page("ko-KR", width=1280)
         page.goto(server.address)
@@ -83,7 +83,7 @@ def test_a_unit_is_corrected(desk: Desk, new_page: NewPage) -> None:
         area.fill(area.input_value().replace("NumPy은(는)", "NumPy를"))
         row.locator(".findings:empty").wait_for(state="attached")
         assert "NumPy을" in entry(desk).msgstr
-        page.screenshot(path=OUTPUT / "review-editing.png")
+        picture(page, "review-editing")
         page.keyboard.press("Control+Enter")
         row.locator("textarea").wait_for(state="detached")
         assert row.locator(".finding").count() == 0
@@ -100,7 +100,8 @@ def test_a_unit_is_corrected(desk: Desk, new_page: NewPage) -> None:
         assert page.locator(".row.current").get_attribute("id") not in (None, UNIT)
 
 
-def test_a_unit_is_accepted_and_remarked_on(desk: Desk, new_page: NewPage) -> None:
+def test_a_unit_is_accepted_and_remarked_on(
+        desk: Desk, new_page: NewPage, picture: Picture) -> None:
     with serving(desk) as server:
         page = new_page("ko-KR", width=1280)
         page.goto(server.address)
@@ -119,7 +120,7 @@ def test_a_unit_is_accepted_and_remarked_on(desk: Desk, new_page: NewPage) -> No
         page.keyboard.insert_text("이 문장을 다시 봅시다.")
         page.keyboard.press("Control+Enter")
         page.locator(".note", has_text="이 문장을 다시 봅시다.").wait_for()
-        page.screenshot(path=OUTPUT / "review.png")
+        picture(page, "review")
 
 
 def test_what_was_typed_is_not_lost(desk: Desk, new_page: NewPage) -> None:
@@ -157,13 +158,14 @@ def test_a_file_changed_underneath_is_not_overwritten(desk: Desk, new_page: NewP
         assert desk.path.read_text() == text
 
 
-def test_a_narrow_page_stands_in_one_column_and_in_the_dark(desk: Desk, new_page: NewPage) -> None:
+def test_a_narrow_page_stands_in_one_column_and_in_the_dark(
+        desk: Desk, new_page: NewPage, picture: Picture) -> None:
     with serving(desk) as server:
         page = new_page("ko-KR", "dark", 400)
         page.goto(server.address)
         page.locator(".row").first.wait_for()
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-        page.screenshot(path=OUTPUT / "review-phone.png")
+        picture(page, "review-phone")
 
 
 def test_the_static_page_stands_alone(desk: Desk, new_page: NewPage, tmp_path: Path) -> None:

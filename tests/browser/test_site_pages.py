@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from drawn import OUTPUT, NewPage
+from drawn import NewPage
 from playwright.sync_api import Route, expect
 
 from saem.l10n import project
@@ -59,14 +59,15 @@ def test_the_language_switch_keeps_the_place(address, new_page: NewPage):
 
 @pytest.mark.parametrize(("code", "words", "found"), [
     ("en", "asynchronous dispatch", "stopwatches"), ("ko", "비동기 디스패치", "대기열")])
-def test_search_finds_a_section_and_goes_there(address, new_page: NewPage, code, words, found):
+def test_search_finds_a_section_and_goes_there(
+        address, new_page: NewPage, picture, code, words, found):
     page = new_page()
     page.goto(f"{address}/{code}/index.html")
     page.keyboard.press("/")
     page.keyboard.insert_text(words)
     first = page.locator("#results a").first
     expect(first.locator("mark").first).to_be_visible()
-    page.screenshot(path=OUTPUT / f"site-search-{code}.png")
+    picture(page, f"site-search-{code}")
     page.locator("#results a[href^='01-arrays']").first.click()
     page.wait_for_url(f"**/{code}/01-arrays.html#*")
     assert found in page.locator("main").inner_text()
@@ -80,13 +81,14 @@ def test_search_takes_nothing_for_html(address, new_page: NewPage):
 
 
 @pytest.mark.parametrize("code", ["en", "ko"])
-def test_lens_views_live_without_a_kernel(address, new_page: NewPage, static_files, code):
+def test_lens_views_live_without_a_kernel(
+        address, new_page: NewPage, picture, static_files, code):
     page = new_page()
     page.goto(f"{address}/{code}/{WITH_VIEW}.html")
     view = page.locator(".saem-static").first
     view.scroll_into_view_if_needed()
     expect(view.locator(".saem-fallback")).to_be_hidden()
-    page.screenshot(path=OUTPUT / f"site-view-{code}.png")
+    picture(page, f"site-view-{code}")
 
 
 def test_it_works_from_a_folder(site: Path, new_page: NewPage, static_files):
@@ -99,23 +101,24 @@ def test_it_works_from_a_folder(site: Path, new_page: NewPage, static_files):
 
 @pytest.mark.parametrize("code", ["en", "ko"])
 @pytest.mark.parametrize(("width", "scheme"), [(PHONE, "light"), (1400, "dark")])
-def test_no_page_is_wider_than_its_window(site, address, new_page: NewPage, code, width, scheme):
+def test_no_page_is_wider_than_its_window(
+        site, address, new_page: NewPage, picture, code, width, scheme):
     page = new_page(scheme=scheme, width=width)
     for path in sorted((site / code).glob("*.html")):
         page.goto(f"{address}/{code}/{path.name}")
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path.name
         if path.stem == WITH_VIEW:
-            page.screenshot(path=OUTPUT / f"site-{code}-{width}.png")
+            picture(page, f"site-{code}-{width}")
 
 
-def test_on_a_telephone_the_menu_is_folded(address, new_page: NewPage):
+def test_on_a_telephone_the_menu_is_folded(address, new_page: NewPage, picture):
     page = new_page(width=PHONE)
     page.goto(f"{address}/ko/{WITH_VIEW}.html")
     menu = page.locator(".menu nav")
     expect(menu).to_be_hidden()
     page.locator(".menu summary").click()
     expect(menu).to_be_visible()
-    page.screenshot(path=OUTPUT / "site-menu-phone.png")
+    picture(page, "site-menu-phone")
 
 
 @pytest.mark.parametrize(("base", "repository"), [
@@ -138,10 +141,10 @@ def test_pages_of_github_know_their_repository(site, new_page: NewPage, base, re
 
 
 @pytest.mark.parametrize("width", [PHONE, 1400])
-def test_elsewhere_a_page_tells_how_to_open_it_in_colab(address, new_page: NewPage, width):
+def test_elsewhere_a_page_tells_how_to_open_it_in_colab(address, new_page: NewPage, picture, width):
     page = new_page(width=width)
     page.goto(f"{address}/ko/00-tour.html")
     link = page.get_by_role("link", name="Colab에서 열기")
     expect(link).to_have_attribute("href", "https://colab.research.google.com/")
     expect(page.locator(".upload")).to_contain_text("노트북 업로드")
-    page.screenshot(path=OUTPUT / f"site-colab-{width}.png")
+    picture(page, f"site-colab-{width}")
