@@ -982,6 +982,7 @@ export const WORDS = {
   "gate.empty": {"en": "Choose or write an answer first.", "ko": "먼저 답을 고르거나 적어 주십시오."},
   "gate.compiled": {"en": "{function}({signature}): compiled", "ko": "{function}({signature}): 컴파일함"},
   "gate.found": {"en": "{function}({signature}): traced, and the same program was found", "ko": "{function}({signature}): 추적했고, 같은 프로그램을 찾음"},
+  "gate.loaded": {"en": "{function}({signature}): traced, and loaded from the cache on disk", "ko": "{function}({signature}): 추적했고, 디스크 캐시에서 불러옴"},
   "gate.kept": {"en": "{function}({signature}): not traced, since the same program was found", "ko": "{function}({signature}): 같은 프로그램을 찾아 추적하지 않음"},
   "gate.first": {"en": "first call", "ko": "첫 호출"},
   "gate.nothing": {"en": "nothing changed", "ko": "달라진 것 없음"},

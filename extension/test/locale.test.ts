@@ -29,12 +29,12 @@ test("numbers", () => {
   assert.equal(en.seconds(0.00035), "350 µs");
   assert.equal(en.seconds(0.0496), "49.6 ms");
   assert.equal(en.seconds(1.3456), "1.35 s");
-  assert.equal(en.bytes(1480), "1.45 KiB");
+  assert.equal(en.bytes(1480), "1.48 kB");
   assert.equal(en.flops(2_500_000), "2.5 M");
   // What is rounded to the next unit is shown in it.
   assert.equal(en.flops(999_999), "1 M");
   assert.equal(en.seconds(0.99999), "1 s");
-  assert.equal(en.bytes(1024 ** 2 - 1), "1 MiB");
+  assert.equal(en.bytes(999_999), "1 MB");
   assert.equal(en.count(1204), "1,204");
   assert.equal(new Locale("ko").brief(12_000), "1.2만");
 });

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import threading
 
@@ -43,6 +44,31 @@ def test_one_call_is_told_in_order(seen):
     assert end.equations == 2 and end.seconds > 0 and not end.failed
     compiled = of(seen, events.Compile)[0]
     assert not compiled.found and compiled.program == of(seen, events.Lowering)[0].program
+
+
+def test_a_trace_that_is_used_again_is_told(seen):
+    def f(x):
+        return lax.mul(x, 2.125)
+
+    jax.make_jaxpr(f)(X)
+    seen.clear()
+    jax.jit(f).lower(X)
+    assert [type(e).__name__ for e in seen][:2] == ["CacheMiss", "TraceKept"]
+    assert not of(seen, events.TraceBegin)
+
+
+def test_the_transformations_of_a_function_are_told(seen):
+    def f(x):
+        return lax.mul(x, x)
+
+    for made, said in [(f, ()), (jax.grad(f), ("grad",)), (jax.vmap(jax.grad(f)), ("vmap", "grad")),
+                       (functools.partial(jax.jacrev(f)), ("jacrev",))]:
+        jax.jit(made)(X if "vmap" in said else X[0])
+        miss = of(seen, events.CacheMiss)[-1]
+        assert (miss.function.name, miss.function.transforms) == ("f", said)
+    jax.pmap(f)(X[:1])
+    assert (seen_last := of(seen, events.CacheMiss)[-1].function).name == "f"
+    assert seen_last.transforms == ("pmap",)
 
 
 def test_events_are_plain_values(seen):

@@ -66,3 +66,9 @@ def test_other_languages_are_refused():
 )
 def test_durations(seconds, shown):
     assert language.duration(seconds) == shown
+
+
+@pytest.mark.parametrize(("amount", "unit", "said"), [
+    (999_999, "FLOP", "1 MFLOP"), (1480, "B", "1.48 kB"), (640, "B", "640 B"), (12, "", "12")])
+def test_quantities_are_rounded_before_their_prefix_is_chosen(amount, unit, said):
+    assert language.quantity(amount, unit) == said

@@ -118,6 +118,16 @@ def test_function_made_anew_by_one_run_is_told_from_a_redefinition():
     assert "new function object" in reason.says.en
 
 
+@pytest.mark.parametrize(("was", "now", "said"), [
+    ((), ("grad",), "`-` → `grad`"), (("vmap", "grad"), ("grad",), "`vmap ▸ grad` → `grad`")])
+def test_a_function_under_another_transformation_is_not_called_redefined(was, now, said):
+    place = Places().place(Position("f.py", 7, 0, 7, 0, "step"))
+    earlier = [Earlier(BASE, 1, True, place, was)]
+    (reason,) = why("step", BASE, 2, place, earlier, transforms=now)
+    assert reason.tag == "redefinition"
+    assert reason.says.en == f"`step` is under other transformations: {said}"
+
+
 def test_compared_with_the_nearest_earlier_call():
     far = made.signature(made.argument(shape=(9,), dtype="i32"))
     near = made.signature(made.argument(shape=(5,)))

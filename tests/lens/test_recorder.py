@@ -98,6 +98,16 @@ def test_another_placement_compiles_without_a_trace(watched):
     assert only_row(recorder).summary.traces == 0
 
 
+def test_a_trace_of_before_that_is_used_again_is_no_failure(watched):
+    bus, recorder = watched
+    bus.publish(events.CacheMiss(function=STEP, signature=BASE, caller=None))
+    bus.publish(events.TraceKept(function=STEP))
+    recorder.settle()
+    (record,) = only_row(recorder).records
+    assert (record.kind, record.headline.en) == (
+        "trace", "the trace of an earlier call was kept; not compiled by itself")
+
+
 def test_rerun_cell_is_a_new_version_of_one_function(watched):
     bus, _ = watched
     places = Places()

@@ -319,6 +319,13 @@ def test_equations_of_a_look_know_the_calls_that_led_to_them():
     assert jaxpr_model(jax.make_jaxpr(network)(1.0)).callers == ((), ())
 
 
+def test_the_costs_of_a_compiled_view_are_those_of_its_program():
+    # Each program is gone before the next is made, and may leave it its place in memory.
+    sizes = [views.compiled(jax.jit(lambda x: x.sum()))(np.ones(n, "f")).model.cost.argument_bytes
+             for n in range(1, 13)]
+    assert sizes == [4 * n for n in range(1, 13)]
+
+
 def test_the_compiled_view_is_of_the_devices_that_the_arguments_are_on():
     """As ``jit`` compiles it: a part of the work for each device, and what they exchange."""
     code = """

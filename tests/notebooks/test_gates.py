@@ -17,6 +17,7 @@ from saem.core.events import (
     FunctionRef,
     Signature,
     StaticArgument,
+    TraceBegin,
     bus,
 )
 from saem.lesson import begin, notebook, predict, render, t, words
@@ -36,15 +37,17 @@ def signature(*arguments, static=()):
     return Signature(arguments, static, "*", (), ())
 
 
-def call(name, *arguments, found=False, identity=1, static=()):
+def call(name, *arguments, found=False, identity=1, static=(), disk=""):
     """What the engine publishes for a call that misses."""
     function = FunctionRef(name, name, "__main__", "cell", 1, identity)
     found_signature = signature(*arguments, static=static)
     bus.publish(CacheMiss(function=function, signature=found_signature, caller=None))
+    if disk:
+        bus.publish(TraceBegin(function=function, transform="jit"))
     bus.publish(
         Compile(function=function, program="p", found=found, seconds=0.1, flops=None,
                 bytes_accessed=None, code_bytes=None, argument_bytes=None, output_bytes=None,
-                temp_bytes=None)
+                temp_bytes=None, disk=disk)
     )
 
 
@@ -115,6 +118,24 @@ def test_a_program_found_again_counts_so_that_a_rerun_does_not_turn_the_verdict(
         call("step", argument("x"), found=True)
     assert gate.truth.value == 1
     assert "not traced, since the same program was found" in capsys.readouterr().out
+
+
+def test_a_program_from_the_cache_on_disk_is_said_to_be(capsys):
+    gate = predict.number("n", "How many?")
+    with gate.watch("compiles"):
+        call("step", argument("x"), found=True, disk="found")
+    assert gate.truth.value == 1
+    assert "traced, and loaded from the cache on disk" in capsys.readouterr().out
+
+
+def test_what_is_no_number_is_refused_in_words_and_a_number_may_mean_an_option():
+    predict.number("n", "How many?")
+    with pytest.raises(ValueError, match=r"such as 2 or 0[.]5, but got .six."):
+        predict.answer("n", "six")
+    gate = predict.choice("d", "How large?", ["6.0", "7.0"])
+    predict.answer("d", 6.0)
+    gate.judge("6.0")
+    assert gate.right is True
 
 
 def test_a_trace_is_named_only_where_there_was_one(capsys):

@@ -50,25 +50,25 @@ export class Locale {
 
   /** Seconds with the unit that suits them: 350 µs, 2.1 ms, 1.35 s. */
   seconds(s: number): string {
-    return this.scaled(s * 1e6, 1000, ["µs", "ms", "s"]);
+    return this.scaled(s * 1e6, ["µs", "ms", "s"]);
   }
 
-  /** Bytes in powers of 1024. */
+  /** Bytes in powers of 1000, as in the text form of the views. */
   bytes(n: number): string {
-    return this.scaled(n, 1024, ["B", "KiB", "MiB", "GiB", "TiB"]);
+    return this.scaled(n, ["B", "kB", "MB", "GB", "TB"]);
   }
 
   /** A large count in powers of 1000. */
   flops(n: number): string {
-    return this.scaled(n, 1000, ["", "k", "M", "G", "T", "P"]);
+    return this.scaled(n, ["", "k", "M", "G", "T", "P"]);
   }
 
-  private scaled(n: number, base: number, units: readonly string[]): string {
+  private scaled(n: number, units: readonly string[]): string {
     let at = 0;
     let value = n;
     // 999.96 is shown as 1000, and so belongs to the next unit.
-    while (Number(value.toPrecision(4)) >= base && at + 1 < units.length) {
-      value /= base;
+    while (Number(value.toPrecision(4)) >= 1000 && at + 1 < units.length) {
+      value /= 1000;
       at += 1;
     }
     return `${this.digits(value)} ${units[at]}`.trim();

@@ -54,7 +54,7 @@ def gates(folder: Path, as_json: bool, page: Path | None) -> None:
         click.echo(json.dumps(rows, ensure_ascii=False))
         return
     if not rows:
-        click.echo(f"No notebook with a question was found below {folder}. "
+        click.echo(f"No notebook with a question was found below '{folder}'. "
                    "Name the folder in which learners saved theirs.")
         return
     print_table(_table(rows))

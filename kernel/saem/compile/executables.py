@@ -153,7 +153,7 @@ def find_or_compile(lowered: Lowering, devices: Sequence[Any], function: Functio
         bus.publish(OperationLoaded(name=lowered.name, seconds=seconds))
     if watched:
         bus.publish(Compile(function=function, program=key, found=found, seconds=seconds, disk=disk,
-                            **costs(key, executable)))
+                            **kept_costs(key, executable)))
     return executable
 
 
@@ -245,27 +245,32 @@ def _log(lowered: Lowering, seconds: float, lowering_seconds: float, found: bool
         log.warning("Finished XLA compilation of jit(%s) in %.9f sec", lowered.name, seconds)
 
 
-def costs(key: str, executable: Any) -> dict[str, Any]:
-    """Return XLA's estimates for a program, None for what it does not give."""
+def kept_costs(key: str, executable: Any) -> dict[str, Any]:
+    """Return the ``costs`` of the program whose content is ``key``, asking XLA once."""
     if key not in _costs:
-        analysis: dict[str, Any] = {}
-        try:
-            analysis = executable.cost_analysis()
-            memory = executable.get_compiled_memory_stats()
-        except _jaxlib.JaxRuntimeError:
-            memory = None
         while len(_costs) >= CAPACITY:
             _costs.pop(next(iter(_costs)), None)
-        _costs[key] = {
-            "flops": _known(analysis.get("flops")),
-            "bytes_accessed": _known(analysis.get("bytes accessed")),
-            # On CPU the size of the code is not measured, and XLA gives 0.
-            "code_bytes": getattr(memory, "generated_code_size_in_bytes", None) or None,
-            "argument_bytes": getattr(memory, "argument_size_in_bytes", None),
-            "output_bytes": getattr(memory, "output_size_in_bytes", None),
-            "temp_bytes": getattr(memory, "temp_size_in_bytes", None),
-        }
+        _costs[key] = costs(executable)
     return _costs[key]
+
+
+def costs(executable: Any) -> dict[str, Any]:
+    """Return XLA's estimates for a program, None for what it does not give."""
+    analysis: dict[str, Any] = {}
+    try:
+        analysis = executable.cost_analysis()
+        memory = executable.get_compiled_memory_stats()
+    except _jaxlib.JaxRuntimeError:
+        memory = None
+    return {
+        "flops": _known(analysis.get("flops")),
+        "bytes_accessed": _known(analysis.get("bytes accessed")),
+        # On CPU the size of the code is not measured, and XLA gives 0.
+        "code_bytes": getattr(memory, "generated_code_size_in_bytes", None) or None,
+        "argument_bytes": getattr(memory, "argument_size_in_bytes", None),
+        "output_bytes": getattr(memory, "output_size_in_bytes", None),
+        "temp_bytes": getattr(memory, "temp_size_in_bytes", None),
+    }
 
 
 def _known(cost: float | None) -> float | None:

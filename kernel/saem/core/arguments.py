@@ -304,9 +304,10 @@ def distinct_positions(numbers: Iterable[int], count: int) -> list[int]:
     return found
 
 
-def wraps(fun: Callable) -> Callable:
+def wraps(fun: Callable, transform: str) -> Callable:
     """Return a decorator that makes a function look like ``fun``, as ``functools.wraps`` does.
 
+    ``transform`` is what was done with ``fun``: ``source.function_ref`` reads it.
     Attributes of a callable object that are not what a function has there (a name that is not a
     text, annotations that are not a dict) are left out.
     """
@@ -314,12 +315,14 @@ def wraps(fun: Callable) -> Callable:
         if not hasattr(fun, "__name__"):
             made.__name__ = shown_name(fun)
         try:
-            return functools.update_wrapper(made, fun)
+            functools.update_wrapper(made, fun)
         except TypeError:
             for name in functools.WRAPPER_ASSIGNMENTS:
                 with contextlib.suppress(AttributeError, TypeError):
                     setattr(made, name, getattr(fun, name))
-            return functools.update_wrapper(made, fun, assigned=())
+            functools.update_wrapper(made, fun, assigned=())
+        made.__transform__ = transform  # type: ignore[attr-defined]
+        return made
 
     return decorate
 

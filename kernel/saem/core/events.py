@@ -30,6 +30,7 @@ class FunctionRef(Record):
 
     ``identity`` differs between two versions of a redefined function; ``file`` and ``qualname``
     stay the same when a cell is run again, so together they name the *function a person means*.
+    ``transforms`` are those it is the result of, the outermost first: ``vmap``, ``grad``.
     """
 
     name: str
@@ -38,6 +39,7 @@ class FunctionRef(Record):
     file: str
     line: int
     identity: int
+    transforms: tuple[str, ...] = ()
 
 
 class Argument(Record):
@@ -159,6 +161,12 @@ class TraceEnd(Event, kw_only=True):
     seconds: float
     equations: int
     failed: bool = False
+
+
+class TraceKept(Event, kw_only=True):
+    """A miss was answered by a trace of before: of another ``jit`` of the function, say."""
+
+    function: FunctionRef
 
 
 class Lowering(Event, kw_only=True):

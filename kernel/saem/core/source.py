@@ -152,14 +152,16 @@ def _identity(fun: Any) -> int:
 
 def function_ref(fun: Any) -> FunctionRef:
     """Return a description of ``fun`` that outlives it: names, place and identity."""
-    inner = fun
+    inner, transforms = fun, []
     while isinstance(inner, functools.partial) or hasattr(inner, "__wrapped__"):
+        transforms += [t for t in (getattr(inner, "__transform__", None),) if isinstance(t, str)]
         inner = inner.func if isinstance(inner, functools.partial) else inner.__wrapped__
     code = getattr(inner, "__code__", None)
     if code is None:
         method = type(inner).__dict__.get("__call__")
         code = getattr(method, "__code__", None)
-    name = getattr(fun, "__name__", None) or getattr(inner, "__name__", type(inner).__name__)
+    named = (inner, fun) if transforms else (fun, inner)
+    name = next((n for x in named if (n := getattr(x, "__name__", None))), type(inner).__name__)
     return FunctionRef(
         name=str(name),
         qualname=str(getattr(inner, "__qualname__", name)),
@@ -167,4 +169,5 @@ def function_ref(fun: Any) -> FunctionRef:
         file=code.co_filename if code else "",
         line=code.co_firstlineno if code else 0,
         identity=_identity(fun),
+        transforms=tuple(transforms),
     )

@@ -440,7 +440,7 @@ def checkpoint(fun: Callable, *, prevent_cse: bool | Sequence[bool] = True,
     numbers, names = as_tuple(static_argnums, int), as_tuple(static_argnames, str)
     traced = table_of(fun, "checkpoint")
 
-    @wraps(fun)
+    @wraps(fun, "checkpoint")
     @boundary
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
         static = static_positions(numbers, len(args))

@@ -39,7 +39,7 @@ class Choice:
             if answer == value and type(answer) is type(value):
                 return value
         for value, label in self.options.items():
-            if answer == label:
+            if str(answer) == label:
                 return value
         raise ValueError(f"choice needs one of {list(self.options)}, but got {answer!r}.")
 
@@ -58,9 +58,12 @@ class Number:
 
     def read(self, answer: object) -> float:
         """Raises ValueError for what is not a finite number."""
-        value = float(answer)  # type: ignore[arg-type]
+        try:
+            value = float(answer)  # type: ignore[arg-type]
+        except (TypeError, ValueError):
+            value = math.nan
         if not math.isfinite(value):
-            raise ValueError(f"number needs a finite number, but got {answer!r}.")
+            raise ValueError(f"number needs a finite number, such as 2 or 0.5, but got {answer!r}.")
         return value
 
     def same(self, guess: object, truth: object) -> bool:

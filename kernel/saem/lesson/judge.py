@@ -50,8 +50,10 @@ class Watch:
         self.misses: list[CacheMiss] = []
         self.raised: ErrorRaised | None = None
         self.compiles: list[Compile] = []
-        # Of the misses, by number: those whose program was found, those that were traced.
+        # Of the misses, by number: those whose program was found, in this process or on disk, and
+        # those that were traced.
         self.reused: set[int] = set()
+        self.loaded: set[int] = set()
         self.traced: set[int] = set()
         self._stop: Callable[[], None] | None = None
 
@@ -75,7 +77,8 @@ class Watch:
         elif isinstance(event, Compile) and self._meant(event):
             self.compiles.append(event)
             if event.found and self.misses:
-                self.reused.add(len(self.misses) - 1)
+                found = self.loaded if event.disk == "found" else self.reused
+                found.add(len(self.misses) - 1)
 
     def _meant(self, event: CacheMiss | Compile | TraceBegin) -> bool:
         return self.of is None or event.function.name == self.of
@@ -123,12 +126,19 @@ class Watch:
         lines = []
         for at, miss in enumerate(self.misses):
             before = last.get(miss.function.qualname)
-            found = "found" if at in self.traced else "kept"
-            how = found if at in self.reused else "compiled"
-            what = say(how, function=miss.function.name, signature=printed(miss.signature, _short))
+            what = say(self._how(at), function=miss.function.name,
+                       signature=printed(miss.signature, _short))
             lines.append(f"{at + 1}. {what} — {_reason(before, miss)}")
             last[miss.function.qualname] = miss
         return tuple(lines)
+
+    def _how(self, at: int) -> str:
+        """What became of the miss with the number ``at``."""
+        if at not in self.reused | self.loaded:
+            return "compiled"
+        if at not in self.traced:
+            return "kept"
+        return "loaded" if at in self.loaded else "found"
 
 
 def changed_paths(old: Signature, new: Signature) -> list[str]:

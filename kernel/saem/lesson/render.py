@@ -29,6 +29,7 @@ STYLE = """
 .saem-gate .widget-radio-box label { display: flex; gap: 0.5em; align-items: center; }
 .saem-gate .widget-radio-box input { order: -1; margin: 0; }
 .saem-gate .saem-gate-option label { white-space: pre-wrap; font-variant-numeric: tabular-nums; }
+.saem-gate :is(.widget-text, input[type="text"]) { max-width: 100%; box-sizing: border-box; }
 .saem-gate .saem-gate-commit { padding: 0 1.2em; margin: 0.2em 2px; }
 .saem-gate .saem-gate-commit.mod-active:not(:active) {
   background-color: var(--jp-brand-color1); box-shadow: none;

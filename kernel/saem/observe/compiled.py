@@ -26,6 +26,6 @@ def compiled_model(closed: ClosedJaxpr, title: str, where: Any) -> CompiledModel
     executable = compiled(program, where)
     seconds = time.perf_counter() - begin
     model = jaxpr_model(closed, title, program_lines(program), kernels(executable), flops(closed))
-    cost = Cost(**executables.costs(f"lens {title} {id(executable)}", executable))
+    cost = Cost(**executables.costs(executable))
     return CompiledModel("compiled", schema.VERSION, model, cost, seconds, environment(),
                          len(devices_of(where)))

@@ -86,7 +86,8 @@ def duration(seconds: float) -> str:
 
 def quantity(amount: float, unit: str = "") -> str:
     """A count with a prefix of thousands: ``1.5 kB``, ``12.6 MFLOP``, ``640 B``."""
+    rounded = float(f"{amount:.3g}")
     for prefix, size in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
-        if amount >= size:
-            return f"{amount / size:.3g} {prefix}{unit}"
+        if rounded >= size:
+            return f"{rounded / size:g} {prefix}{unit}"
     return f"{amount:g} {unit}".rstrip()

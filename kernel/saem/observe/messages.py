@@ -169,6 +169,12 @@ REASONS: dict[str, tuple[Text, Text]] = {
         "Each new function object is traced again. Make it once, outside the loop.",
         "새 함수 객체는 매번 다시 추적합니다. 반복문 밖에서 한 번만 만드십시오.",
     ),
+    "redefinition.transformed": _reason(
+        "`{name}` is under other transformations: `{old}` → `{new}`",
+        "`{name}`에 쓴 변환: `{old}` → `{new}`",
+        "What a transformation returns is a function of its own, which is traced once.",
+        "변환의 결과는 저마다 다른 함수이며, 각각 한 번 추적합니다.",
+    ),
     "closure": _reason(
         "the new function closes over another `{path}`: `{old}` → `{new}`",
         "새 함수가 감싼 `{path}`: `{old}` → `{new}`",
@@ -234,6 +240,10 @@ HEADLINES: dict[str, Text] = {
     ),
     "trace": Text(
         "traced in {trace}; not compiled by itself", "추적 {trace}, 따로 컴파일하지 않았습니다"
+    ),
+    "trace.kept": Text(
+        "the trace of an earlier call was kept; not compiled by itself",
+        "앞선 추적 결과를 그대로 썼고, 따로 컴파일하지 않았습니다",
     ),
     "trace.open": Text("being traced", "추적하는 중"),
     "compile.kept": Text(

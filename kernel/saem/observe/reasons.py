@@ -29,13 +29,14 @@ class Earlier:
     """An earlier call of the function that was traced: its signature and its fate.
 
     ``compiled`` is whether it got a program of its own (False: traced inside another function).
-    ``place`` is where that version of the function was written.
+    ``place`` is where that version of the function was written, ``transforms`` those it is under.
     """
 
     signature: Signature
     identity: int
     compiled: bool
     place: Place | None
+    transforms: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,18 +76,20 @@ def why(
     earlier: Sequence[Earlier],
     moved: dict[str, Place] | None = None,
     mutated: Sequence[Changed] = (),
+    transforms: tuple[str, ...] = (),
 ) -> tuple[Reason, ...]:
     """Every reason why this call of ``name`` was traced, the most telling first.
 
     ``earlier`` are the function's earlier traced calls, oldest first; ``moved`` is where arrays
-    were last moved to a placement; ``mutated`` are static arguments changed since they were hashed.
+    were last moved to a placement; ``mutated`` are static arguments changed since they were hashed;
+    ``transforms`` are those that the function is under now.
     """
     if not earlier:
         return (_reason(_Difference("first_call"), name),)
     same = [call for call in earlier if call.identity == identity]
     differences: list[_Difference] = []
     if not same:
-        differences.append(_redefinition(earlier[-1], place))
+        differences.append(_redefinition(earlier[-1], place, transforms))
     nearest, changes = _nearest(signature, same or list(earlier))
     differences += changes
     if not same:
@@ -261,8 +264,11 @@ def stale(name: str, changed: Sequence[Changed]) -> tuple[Reason, ...]:
         for change in changed)
 
 
-def _redefinition(last: Earlier, place: Place | None) -> _Difference:
-    """A new version of the function: made anew by the same run of the code, or redefined."""
+def _redefinition(last: Earlier, place: Place | None, transforms: tuple[str, ...]) -> _Difference:
+    """Another function: under other transformations, made anew by the same run, or redefined."""
+    if last.transforms != transforms:
+        was, now = (" ▸ ".join(chain) or "-" for chain in (last.transforms, transforms))
+        return _Difference("redefinition.transformed", None, was, now)
     old = last.place
     same_place = old is not None and place is not None and old.file == place.file
     if same_place and old is not None and place is not None:

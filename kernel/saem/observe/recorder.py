@@ -278,11 +278,12 @@ class Recorder:
         identity = event.function.identity
         found = reasons.why(
             row.name, event.signature, identity, row.place, tuple(row.earlier), self._moved,
-            event.mutated,
+            event.mutated, event.function.transforms,
         )
         again = bool(row.earlier)
         row.misses += 1
-        row.earlier.append(reasons.Earlier(event.signature, identity, False, row.place))
+        row.earlier.append(reasons.Earlier(
+            event.signature, identity, False, row.place, event.function.transforms))
         record = Record(
             id=event.sequence,
             kind="trace",
@@ -321,6 +322,12 @@ class Recorder:
         call.row.seconds += event.seconds
         seconds = dataclasses.replace(call.record.seconds, trace=event.seconds)
         self._renew(call, seconds=seconds, equations=event.equations)
+
+    def _trace_kept(self, event: events.TraceKept) -> None:
+        call = self._find(event)
+        if call is not None:
+            call.traced = True
+            self._renew(call)
 
     def _abandon_inner(self, thread: int, call: _Open) -> None:
         """Calls opened inside a trace that ended: without an end of their own, they failed."""
@@ -433,7 +440,7 @@ class Recorder:
 
     def _renew(self, call: _Open, **changes: Any) -> None:
         record = dataclasses.replace(call.record, **changes)
-        record = dataclasses.replace(record, headline=_headline(record, call.again, call.loaded))
+        record = dataclasses.replace(record, headline=_headline(record, call))
         call.record = record
         call.row.put(record)
         self._tell(call.row, record)
@@ -462,18 +469,18 @@ def _blame(row: _Row, record: Record) -> None:
                 row.warning = messages.warning(row.name, reason, row.causes[cause])
 
 
-def _headline(record: Record, again: bool, loaded: float | None = None) -> Text:
-    """What happened and what it cost; ``loaded`` is the time to load it from disk."""
-    seconds = record.seconds
+def _headline(record: Record, call: _Open) -> Text:
+    """What happened and what it cost."""
+    seconds, loaded = record.seconds, call.loaded
     variant: str = record.kind
-    if record.kind == "found" and again:
+    if record.kind == "found" and call.again:
         variant = "found.again"
     if loaded is not None:
         variant = "found.disk"
     if record.kind in ("found", "compile") and seconds.trace is None:
         variant = f"{record.kind}.kept"
     if record.kind == "trace" and seconds.trace is None:
-        variant = "trace.open"
+        variant = "trace.kept" if call.traced else "trace.open"
     shown = {
         "trace": duration(seconds.trace or 0.0),
         "compile": duration(seconds.compile or 0.0),
@@ -486,6 +493,7 @@ def _headline(record: Record, again: bool, loaded: float | None = None) -> Text:
 _HANDLERS: dict[type, Callable[[Recorder, Any], None]] = {
     events.CacheMiss: Recorder._miss,
     events.TraceEnd: Recorder._trace_end,
+    events.TraceKept: Recorder._trace_kept,
     events.Lowering: Recorder._lowering,
     events.Compile: Recorder._compile,
     events.CacheHit: Recorder._hit,

@@ -465,6 +465,10 @@ _GATES: dict[str, Text] = {
         "{function}({signature}): traced, and the same program was found",
         "{function}({signature}): 추적했고, 같은 프로그램을 찾음",
     ),
+    "gate.loaded": Text(
+        "{function}({signature}): traced, and loaded from the cache on disk",
+        "{function}({signature}): 추적했고, 디스크 캐시에서 불러옴",
+    ),
     "gate.kept": Text(
         "{function}({signature}): not traced, since the same program was found",
         "{function}({signature}): 같은 프로그램을 찾아 추적하지 않음",

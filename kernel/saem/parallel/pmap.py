@@ -75,7 +75,7 @@ def pmap(fun: Callable, axis_name: Any = None, *, in_axes: Any = 0, out_axes: An
     mapping = Mapping(fun, UNNAMED if axis_name is None else axis_name, in_axes, out_axes, static,
                       donate_argnums, devices, backend, axis_size)
 
-    @wraps(fun)
+    @wraps(fun, "pmap")
     @boundary
     def pmap_f(*args: Any, **kwargs: Any) -> Any:
         return mapping.ready(args, kwargs)(*args, **kwargs)
@@ -259,7 +259,7 @@ class Mapping:
             return site.call(in_flat, leaves, specs, self.out_specs)
 
         # Events name the function a person wrote, and its place.
-        _fun.__wrapped__ = self.fun  # type: ignore[attr-defined]
+        _fun.__wrapped__, _fun.__transform__ = self.fun, "pmap"  # type: ignore[attr-defined]
         options = {"static_argnums": self.static, "donate_argnums": self.donated}
         return Run(jit(_fun, **options, in_shardings=self.in_shardings(mesh)),
                    jit(_fun, **options))

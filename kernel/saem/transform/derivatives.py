@@ -196,7 +196,7 @@ def value_and_grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: boo
     (Array(8., dtype=float32, weak_type=True), Array(12., dtype=float32, weak_type=True))
     """
     both = _value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
-    return documented(wraps(fun)(boundary(both)), fun,
+    return documented(wraps(fun, "value_and_grad")(boundary(both)), fun,
                       f"Return {{0}} and its gradient with respect to argument {argnums}.")
 
 
@@ -258,7 +258,7 @@ def grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
     """
     both = _value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
 
-    @wraps(fun)
+    @wraps(fun, "grad")
     @boundary
     def grad_f(*args: Any, **kwargs: Any) -> Any:
         value, grads = both(*args, **kwargs)

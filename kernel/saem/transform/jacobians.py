@@ -124,7 +124,7 @@ def jacfwd(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = Fals
     """
     check_callable(fun)
 
-    @wraps(fun)
+    @wraps(fun, "jacfwd")
     @boundary
     def jacfun(*args: Any, **kwargs: Any) -> Any:
         partial, chosen = _chosen(fun, argnums, args, kwargs)
@@ -166,7 +166,7 @@ def jacrev(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = Fals
     """
     check_callable(fun)
 
-    @wraps(fun)
+    @wraps(fun, "jacrev")
     @boundary
     def jacfun(*args: Any, **kwargs: Any) -> Any:
         partial, chosen = _chosen(fun, argnums, args, kwargs)

@@ -76,7 +76,7 @@ def vmap(fun: Callable, in_axes: int | Sequence[Any] | None = 0, out_axes: Any =
     in_axes = checked_axes(in_axes, out_axes)
     named = axis_name is not None or spmd_axis_name is not None
 
-    @wraps(fun)
+    @wraps(fun, "vmap")
     @boundary
     def vmap_f(*args: Any, **kwargs: Any) -> Any:
         if vmappables:

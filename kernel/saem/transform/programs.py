@@ -30,7 +30,7 @@ from saem.core.arguments import (
     shown_name,
 )
 from saem.core.avals import ShapedArray, ShapeDtypeStruct
-from saem.core.events import FunctionRef, bus
+from saem.core.events import FunctionRef, TraceKept, bus
 from saem.core.frames import boundary
 from saem.core.hi_types import as_type, is_high, is_mutable
 from saem.core.jaxpr import ClosedJaxpr, Origin
@@ -93,6 +93,8 @@ def traced(fun: Callable, parameters: Parameters, bound: Bound, avals: Sequence[
         if not any(isinstance(c, Tracer) or is_mutable(v.aval)
                    for c, v in zip(closed.consts, closed.jaxpr.constvars)):
             programs.keep(key, found)
+    elif bus.active and reference is not None and transform == "jit":
+        bus.publish(TraceKept(function=reference))
     return found
 
 
