@@ -32,7 +32,7 @@ from saem.compile.device_assignment import (
     placement,
 )
 from saem.compile.executables import find_or_compile
-from saem.compile.lowering import Lowering, avals_of, lower, one_equation
+from saem.compile.lowering import Lowering, avals_of, lower, no_value, one_equation
 from saem.compile.quick import SameRounding
 from saem.compile.text import physical_aval
 from saem.core import config, dtypes, effects, errors, finite, source
@@ -92,10 +92,7 @@ def put(x: Any, device: Any = None, committed: bool = False) -> Any:
     if is_high(aval):
         return aval.ty.raise_val(*[put(part, device, committed) for part in aval.ty.lower_val(x)])
     if kind is ShapeDtypeStruct:
-        raise TypeError(
-            "A ShapeDtypeStruct does not have a value and cannot be used as a constant in a JAX "
-            f"function. Argument of shape {aval.str_short()} of type {kind} is not a valid JAX "
-            "type: it has no numbers. Use it with eval_shape, make_jaxpr or lower.")
+        raise no_value(x)
     if hasattr(kind, "__jax_array__"):
         return put(x.__jax_array__(), device, committed)
     device = device or default_device()

@@ -29,7 +29,7 @@ from saem.compile.text import (
     tensor_type,
 )
 from saem.core import dtypes, hi_types, refs
-from saem.core.avals import ShapedArray, aval_of
+from saem.core.avals import ShapedArray, ShapeDtypeStruct, aval_of
 from saem.core.effects import in_order, is_ordered
 from saem.core.hi_types import AbstractHigh, works_on_high
 from saem.core.infer import infer
@@ -107,6 +107,32 @@ def used_inputs(closed: ClosedJaxpr) -> tuple[bool, ...]:
     """Return for each input whether the program takes it: unused ones are dropped."""
     return closed.derived("used", lambda: used_among(
         closed.jaxpr.invars, needed_equations(closed.jaxpr)[1]))
+
+
+def with_values(programs: Sequence[ClosedJaxpr], inputs: Sequence[Any]) -> Sequence[Any]:
+    """Return ``inputs`` of ``programs``, with zeros in place of a type that none of them uses.
+
+    A function may ask a ShapeDtypeStruct that it is given for its dtype, say.
+    Raises: TypeError if one of ``programs`` uses it.
+    """
+    for x in inputs:
+        if type(x) is ShapeDtypeStruct:
+            break
+    else:
+        return inputs
+    used = [any(uses) for uses in zip(*map(used_inputs, programs))]
+    for x, reads in zip(inputs, used):
+        if reads and type(x) is ShapeDtypeStruct:
+            raise no_value(x)
+    return [np.zeros(x.shape, x.dtype) if type(x) is ShapeDtypeStruct else x for x in inputs]
+
+
+def no_value(x: ShapeDtypeStruct) -> TypeError:
+    """Return the error for a type where a value is needed."""
+    return TypeError(
+        "A ShapeDtypeStruct does not have a value and cannot be used as a constant in a JAX "
+        f"function. Argument of shape {aval_of(x).str_short()} of type {type(x)} is not a valid "
+        "JAX type: it has no numbers. Use it with eval_shape, make_jaxpr or lower.")
 
 
 def used_among(inputs: Sequence[Var], live: set[Atom]) -> tuple[bool, ...]:

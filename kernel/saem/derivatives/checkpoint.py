@@ -453,7 +453,8 @@ def checkpoint(fun: Callable, *, prevent_cse: bool | Sequence[bool] = True,
         flags = prevent_cse if isinstance(prevent_cse, bool) else (
             *[True] * len(consts), *tree.broadcast_prefix((tuple(prevent_cse), True), (
                 tuple(dynamic[0]), dynamic[1])))
-        outs = bind(Remat(closed, flags, False, policy), *consts, *leaves)
+        inputs = lowering.with_values([closed], [*consts, *leaves])
+        outs = bind(Remat(closed, flags, False, policy), *inputs)
         return out_tree.unflatten(outs)
 
     return checkpointed

@@ -23,7 +23,7 @@ from saem import lax, random
 from saem.compile.arrays import rebuild
 from saem.core import axes, config, dtypes, source, tree
 from saem.core.arguments import as_tuple
-from saem.core.avals import aval_of
+from saem.core.avals import aval_of, is_array_like
 from saem.core.handles import Zero, handle_of
 from saem.core.trace import eval_trace, is_tracer, state
 from saem.derivatives.stop_gradient import StopGradient
@@ -165,6 +165,7 @@ def check_close(xs: Any, ys: Any, atol: Any = None, rtol: Any = None, err_msg: s
     Raises: AssertionError if shapes or numbers differ, ValueError if structures do.
     """
     def check(x: Any, y: Any) -> None:
+        x, y = (v if is_array_like(v) else np.asarray(v) for v in (x, y))
         kinds = [aval_of(x).dtype, aval_of(y).dtype]
         assert np.shape(x) == np.shape(y), f"{err_msg}: shapes {np.shape(x)} and {np.shape(y)}"
         wide = np.complex128 if any(map(dtypes.is_complex, kinds)) else np.float64

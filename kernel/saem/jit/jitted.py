@@ -22,7 +22,7 @@ from saem.compile import dispatch
 from saem.compile.device_assignment import Demands, IncompatiblePlaces, placement
 from saem.compile.dispatch import Program
 from saem.compile.donation import warn_wasted
-from saem.compile.lowering import used_inputs
+from saem.compile.lowering import used_inputs, with_values
 from saem.compile.quick import SameRounding
 from saem.core import config, errors, frames, source, tree
 from saem.core.arguments import (
@@ -347,7 +347,7 @@ class Jitted:
         if call.inline and trace.inlines and opened:
             outs = eval_jaxpr(closed.jaxpr, closed.consts, *entry.moved, *bound.leaves)
         else:
-            outs = bind(call, *entry.moved, *bound.leaves)
+            outs = bind(call, *with_values([closed], [*entry.moved, *bound.leaves]))
         return entry.out_tree.unflatten(outs)
 
     def call_outside(self, bound: Bound) -> tuple[Any, Any, bool]:

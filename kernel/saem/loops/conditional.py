@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from saem.compile.dispatch import put
-from saem.compile.lowering import lower_block
+from saem.compile.lowering import lower_block, with_values
 from saem.compile.regions import write_case
 from saem.core import axes, config, dtypes, errors, tree
 from saem.core import jaxpr as jaxpr_module
@@ -409,7 +409,7 @@ def choose(name: str, index: Any, branches: Sequence[Callable], operands: tuple,
     inputs = [*consts, *leaves]
     programs, passed = programs[0].derived(
         "passed on", lambda: _passed_on(programs), tuple(programs[1:]))
-    outs = bind(Cond(programs, platforms), index, *inputs)
+    outs = bind(Cond(programs, platforms), index, *with_values(programs, inputs))
     if len(outs) < len(passed):
         given = [None if place is None else inputs[place] for place in passed]
         computed = iter(outs)

@@ -407,6 +407,12 @@ def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], An
     Array(6, dtype=int32)
     """
     xs, starts, structure = flat_operands("reduce", operands, init_values)
+    shapes = [aval_of(x).shape for x in xs]
+    if any(shape != shapes[0] for shape in shapes):
+        raise errors.explained(
+            errors.ArgumentError, "reduce.C6",
+            f"reduce needs operands of one shape, but got the shapes {shapes}",
+            advice="Broadcast them first, for example with jnp.broadcast_arrays.")
     axes = tuple(int(d) for d in dimensions)
     axes = folds.checked_axes("reduce", xs[0], axes)
     sharding = requested_sharding(out_sharding, aval_of(xs[0]).ndim - len(axes), "reduce")

@@ -384,12 +384,12 @@ class Grid:
         if single:
             return axes[0]
         grids = meshgrid(*axes, indexing="ij", sparse=self.sparse)
-        if self.sparse:
-            return grids
         if not grids:
-            return array([], dtype=dtypes.default_dtype(int))
+            return grids if self.sparse else array([], dtype=dtypes.default_dtype(int))
         with config.numpy_dtype_promotion("standard"):  # slices are no operands
             joined = promote_args(self.name, *grids)
+        if self.sparse:
+            return type(grids)(joined)
         return shaping.concatenate([shaping.expand_dims(g, (0,)) for g in joined], 0)
 
     def axis(self, s: slice) -> Any:

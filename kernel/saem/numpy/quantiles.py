@@ -162,6 +162,11 @@ def _quantile(name: str, a: Any, q: Any, axis: Any, method: str, keepdims: bool,
         raise errors.explained(
             errors.ArgumentError, f"{name}.C4",
             f"q must be have rank <= 1, got shape {q.shape}", advice="Ravel it.")
+    if not dtypes.is_float(aval_of(q).dtype):
+        raise errors.explained(
+            errors.ArgumentTypeError, f"{name}.C5",
+            f"jax.numpy.{name} does not accept q of dtype {aval_of(q).dtype.name}",
+            advice="Give a share from 0.0 to 1.0 as a float; percentile takes hundredths.")
     axes = canonical_axes(axis, a.ndim)
     # The result has the dtype in which ``a`` and the weights meet; places are computed in at least
     # 32 bits, which tell all elements of a row apart.

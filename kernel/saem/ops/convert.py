@@ -160,6 +160,11 @@ class ReducePrecision(Linear):
     shard_results = sharding_rules.elementwise
     sum_results = sum_rules.unchanged
 
+    @property
+    def quick_code(self) -> bool:
+        """Of a NaN without mantissa the older generator makes an infinity."""
+        return self.mantissa_bits > 0
+
     def typing(self, x):
         if self.exponent_bits < 1 or self.mantissa_bits < 0:
             name, value, need = (

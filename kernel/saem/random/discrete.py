@@ -170,9 +170,7 @@ def choice(key: ArrayLike, a: int | ArrayLike, shape: Shape = (), replace: bool 
         out = shape if single else (*kept[:axis], *shape, *kept[axis:])
         return lax.full(out, 0, aval.dtype)
     if p is not None:
-        wanted = aval_of(p).dtype
-        if not dtypes.is_float(wanted):
-            p = lax.convert_element_type(p, dtypes.default_dtype(float))
+        p = lax.convert_element_type(p, dtypes.to_inexact(aval_of(p).dtype))
     out = _choice(key, n, shape, bool(replace), axis, "low" if mode is None else mode,
                   None if single else a, p)
     return out

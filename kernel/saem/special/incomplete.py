@@ -292,7 +292,11 @@ class RegularizedIncompleteBeta(GammaFormula):
 
     @staticmethod
     def formula(of, a, b, x):
-        ordinary = (a > 0.0) & (b > 0.0) & (x > 0.0) & (x < 1.0)
+        # In the limits all lies at 0, so that the part up to any x above is 1, or all at 1.
+        at_zero = a.equals(0.0) | b.equals(np.inf)
+        at_one = b.equals(0.0) | a.equals(np.inf)
+        between = (x > 0.0) & (x < 1.0)
+        ordinary = (a > 0.0) & (b > 0.0) & ~at_zero & ~at_one & between
         a1, b1, x1 = (of.where(ordinary, v, 0.5) for v in (a, b, x))
         # I_x(a, b) = 1 - I_{1-x}(b, a): the fraction converges fast on one side of the mode.
         # Of a small b nearly all is left of 1, and 1 less it would be lost in rounding.
@@ -302,8 +306,9 @@ class RegularizedIncompleteBeta(GammaFormula):
         powers = p * y.log() + q * (-y).log_plus_one() - _log_beta(of, p, q)
         value = powers.exponential() / p * _beta_fraction(of, p, q, y, ordinary)
         out = of.where(swap, 1.0 - value, value)
+        out = of.where(at_zero, 1.0, of.where(at_one, 0.0, out))
         out = of.where(x.equals(0.0), 0.0, of.where(x.equals(1.0), 1.0, out))
-        inside = (a > 0.0) & (b > 0.0) & (x >= 0.0) & (x <= 1.0)
+        inside = (a >= 0.0) & (b >= 0.0) & (x >= 0.0) & (x <= 1.0) & ~(at_zero & at_one)
         return of.where(inside, out, np.nan)
 
 

@@ -39,6 +39,7 @@ CASES += [
       for e, m in ((5, 10), (8, 7), (4, 3), (3, 1), (8, 0)) for d in ("f32", "bf16", "f16")],
     case(ReducePrecision(8, 23), "f32[3,4]", derivative_tolerance=0.05),
     case(ReducePrecision(5, 10), spec("f32[60]", "special")),
+    case(ReducePrecision(4, 0), spec("f32[60]", "special"), differentiable=False),
     case(ReducePrecision(5, 10), spec("f32[6]", [65519.0, 65520.0, 1e-5, 6.1e-5, -7e4, 1e-9]),
          differentiable=False),
     case(ReducePrecision(5, 3), "f32[]", differentiable=False),
