@@ -21,7 +21,6 @@ from saem.core.trace import concrete_or_none
 from saem.jit.library import library_function
 from saem.numpy.axes import array_argument
 from saem.numpy.filling import zeros
-from saem.numpy.joining import concatenate
 from saem.numpy.linalg.decompositions import eigvals
 from saem.numpy.linalg.equations import inv, lstsq
 from saem.numpy.matrices import eye, vander
@@ -61,11 +60,8 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     places = np.flatnonzero(np.asarray(known))
     if not len(places):
         return zeros(0, dtypes.complex_dtype(p.dtype))
-    first, last = int(places[0]), int(places[-1])
-    trailing = p.shape[0] - 1 - last
-    p = p[first:last + 1]
-    found = _zeros(p) if p.shape[0] > 1 else zeros(0, dtypes.complex_dtype(p.dtype))
-    return concatenate([zeros(int(trailing), found.dtype), found]) if trailing else found
+    p = p[int(places[0]):]
+    return _zeros(p) if p.shape[0] > 1 else zeros(0, dtypes.complex_dtype(p.dtype))
 
 
 @library_function(whole=True)
