@@ -158,15 +158,7 @@ def _quantile(name: str, a: Any, q: Any, axis: Any, method: str, keepdims: bool,
               skip_nan: bool) -> Any:
     a, q = array_argument(name, a, q)
     _check(name, a, method, weights)
-    if q.ndim > 1:
-        raise errors.explained(
-            errors.ArgumentError, f"{name}.C4",
-            f"q must be have rank <= 1, got shape {q.shape}", advice="Ravel it.")
-    if not dtypes.is_float(aval_of(q).dtype):
-        raise errors.explained(
-            errors.ArgumentTypeError, f"{name}.C5",
-            f"jax.numpy.{name} does not accept q of dtype {aval_of(q).dtype.name}",
-            advice="Give a share from 0.0 to 1.0 as a float; percentile takes hundredths.")
+    _check_shares(name, q)
     axes = canonical_axes(axis, a.ndim)
     # The result has the dtype in which ``a`` and the weights meet; places are computed in at least
     # 32 bits, which tell all elements of a row apart.
@@ -227,6 +219,18 @@ def _check(name: str, a: Any, method: str, weights: Any) -> None:
             errors.ArgumentError, f"{name}.C2",
             "quantile does not support complex input, as the operation is poorly defined.",
             advice="Apply it to the real and imaginary parts.")
+
+
+def _check_shares(name: str, q: Any) -> None:
+    if q.ndim > 1:
+        raise errors.explained(
+            errors.ArgumentError, f"{name}.C4",
+            f"q must be have rank <= 1, got shape {q.shape}", advice="Ravel it.")
+    if not dtypes.is_float(q.dtype):
+        raise errors.explained(
+            errors.ArgumentTypeError, f"{name}.C6",
+            f"jax.numpy.{name} does not accept q of dtype {q.dtype.name}",
+            advice="Give a share from 0.0 to 1.0 as a float; percentile takes hundredths.")
 
 
 def _flat_axes_last(a: Any, axes: tuple[int, ...]) -> Any:
