@@ -610,6 +610,7 @@ def array(*values, dtype="float32"):
 one = array(1.)
 result = [refusal(*pair) for pair in (
     (one, one), (one, array(1., 1.)), (array(1., 1.), 1.), (one, np.array([1.])),
+    (array(1.1, .35), [1.1, .35]), (array(1., 2.), (1., 1.)), (one, [[1.]]),
     (array(1, dtype="int32"), array(2, dtype="int32")), ([one], (one,)),
     ({"a": one, "b": [one]}, {"a": one, "b": [one]}), (array(True, dtype=bool), array(False)),
     (array(np.nan), array(np.nan)), (array(1j, dtype="complex64"), array(2j, dtype="complex64")))]

@@ -66,9 +66,13 @@ def test_the_transformations_of_a_function_are_told(seen):
         jax.jit(made)(X if "vmap" in said else X[0])
         miss = of(seen, events.CacheMiss)[-1]
         assert (miss.function.name, miss.function.transforms) == ("f", said)
-    jax.pmap(f)(X[:1])
-    assert (seen_last := of(seen, events.CacheMiss)[-1].function).name == "f"
-    assert seen_last.transforms == ("pmap",)
+    renamed = jax.grad(f)
+    renamed.__name__ = "slope"
+    for made, x, said in [(jax.pmap(f), X[:1], ("f", ("pmap",))),
+                          (jax.jit(renamed), X[0], ("slope", ("grad",)))]:
+        made(x)
+        last = of(seen, events.CacheMiss)[-1].function
+        assert (last.name, last.transforms) == said
 
 
 def test_events_are_plain_values(seen):

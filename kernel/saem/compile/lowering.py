@@ -109,6 +109,15 @@ def used_inputs(closed: ClosedJaxpr) -> tuple[bool, ...]:
         closed.jaxpr.invars, needed_equations(closed.jaxpr)[1]))
 
 
+def used_among(inputs: Sequence[Var], live: set[Atom]) -> tuple[bool, ...]:
+    """Return for each input whether it is among the live values.
+
+    Where sizes are open all are: each may be the one from which a size is known.
+    """
+    sizes_open = any(True for _ in open_sizes([v.aval.shape for v in inputs]))
+    return tuple(sizes_open or v in live or v.aval.changes for v in inputs)
+
+
 def with_values(programs: Sequence[ClosedJaxpr], inputs: Sequence[Any]) -> Sequence[Any]:
     """Return ``inputs`` of ``programs``, with zeros in place of a type that none of them uses.
 
@@ -133,15 +142,6 @@ def no_value(x: ShapeDtypeStruct) -> TypeError:
         "A ShapeDtypeStruct does not have a value and cannot be used as a constant in a JAX "
         f"function. Argument of shape {aval_of(x).str_short()} of type {type(x)} is not a valid "
         "JAX type: it has no numbers. Use it with eval_shape, make_jaxpr or lower.")
-
-
-def used_among(inputs: Sequence[Var], live: set[Atom]) -> tuple[bool, ...]:
-    """Return for each input whether it is among the live values.
-
-    Where sizes are open all are: each may be the one from which a size is known.
-    """
-    sizes_open = any(True for _ in open_sizes([v.aval.shape for v in inputs]))
-    return tuple(sizes_open or v in live or v.aval.changes for v in inputs)
 
 
 def lower(closed: ClosedJaxpr, *, name: str = "fn", keep_unused: bool = False,

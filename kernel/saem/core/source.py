@@ -152,15 +152,19 @@ def _identity(fun: Any) -> int:
 
 def function_ref(fun: Any) -> FunctionRef:
     """Return a description of ``fun`` that outlives it: names, place and identity."""
-    inner, transforms = fun, []
+    inner = fun
+    transforms: list[str] = []
     while isinstance(inner, functools.partial) or hasattr(inner, "__wrapped__"):
-        transforms += [t for t in (getattr(inner, "__transform__", None),) if isinstance(t, str)]
+        done = getattr(inner, "__transform__", None)
+        if isinstance(done, str):
+            transforms.append(done)
         inner = inner.func if isinstance(inner, functools.partial) else inner.__wrapped__
     code = getattr(inner, "__code__", None)
     if code is None:
         method = type(inner).__dict__.get("__call__")
         code = getattr(method, "__code__", None)
-    named = (inner, fun) if transforms else (fun, inner)
+    # The function that pmap makes has the name that jaxprs print, not that of the user's function.
+    named = (inner, fun) if transforms[:1] == ["pmap"] else (fun, inner)
     name = next((n for x in named if (n := getattr(x, "__name__", None))), type(inner).__name__)
     return FunctionRef(
         name=str(name),
