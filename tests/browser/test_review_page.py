@@ -56,7 +56,7 @@ def serving(desk: Desk) -> Iterator[ReviewServer]:
 
 
 def entry(desk: Desk, unit: str = UNIT):
-    return catalog.active(desk.read()[0])[unit]
+    return catalog.active(desk.read())[unit]
 
 
 def test_a_unit_is_corrected(desk: Desk, new_page: NewPage, picture: Picture) -> None:
@@ -106,7 +106,7 @@ def test_a_unit_is_accepted_and_remarked_on(
         page = new_page("ko-KR", width=1280)
         page.goto(server.address)
         left = page.locator("#left")
-        total = len(catalog.active(desk.read()[0]))
+        total = len(catalog.active(desk.read()))
         assert left.inner_text() == f"검토할 문단 {total}개"
         page.keyboard.press("n")
         other = page.locator(".row.current").get_attribute("id")
@@ -145,17 +145,61 @@ def test_what_was_typed_is_not_lost(desk: Desk, new_page: NewPage) -> None:
     assert area.input_value() == "새로 쓴 문장입니다."
 
 
-def test_a_file_changed_underneath_is_not_overwritten(desk: Desk, new_page: NewPage) -> None:
+def test_a_change_of_somebody_else_is_shown_and_not_overwritten(
+        desk: Desk, new_page: NewPage, picture: Picture) -> None:
     with serving(desk) as server:
         page = new_page("ko-KR", width=1280)
         page.goto(server.address)
-        po, _ = desk.read()
-        catalog.active(po)["title|heading|0"].msgstr = "# 다른 사람이 고친 제목"
+        first, second = page.locator(".row").nth(0), page.locator(".row").nth(1)
+        second.click()
+        page.keyboard.press("e")
+        second.locator("textarea").fill("내가 쓴 문장입니다.")
+        po = desk.read()
+        for row in (first, second):
+            catalog.active(po)[row.get_attribute("id")].msgstr = "# 다른 사람이 고친 글"
         catalog.save(po, desk.path)
         text = desk.path.read_text()
+        first.click()
         page.keyboard.press("a")
-        page.locator("#message", has_text="다른 사람이 파일을").wait_for()
+        page.locator("#message", has_text="다른 사람이 바꾸어").wait_for()
+        assert "다른 사람이 고친 글" in first.inner_text()
+
+        # Beside what somebody else wrote, what was typed stays, and may be saved over it.
+        second.locator("textarea").press("Control+Enter")
+        second.locator(".translation", has_text="다른 사람이 고친 글").wait_for()
+        assert second.locator("textarea").input_value() == "내가 쓴 문장입니다."
         assert desk.path.read_text() == text
+        picture(page, "review-changed")
+        second.locator("textarea").press("Control+Enter")
+        second.locator("textarea").wait_for(state="detached")
+        assert entry(desk, second.get_attribute("id")).msgstr == "내가 쓴 문장입니다."
+
+
+def test_what_was_typed_outlives_escape_and_a_page_loaded_again(
+        desk: Desk, new_page: NewPage) -> None:
+    with serving(desk) as server:
+        page = new_page("ko-KR", width=1280)
+        page.goto(server.address)
+        area = page.locator(f'[id="{UNIT}"] textarea')
+        page.locator(f'[id="{UNIT}"]').click()
+        page.keyboard.press("e")
+        before = area.input_value()
+        area.fill("새로 쓴 문장입니다.")
+        area.press("Escape")
+        assert area.count() == 0
+        page.keyboard.press("e")
+        assert area.input_value() == "새로 쓴 문장입니다."
+        page.reload()
+        assert area.input_value() == "새로 쓴 문장입니다."
+        page.locator(f'[id="{UNIT}"] button', has_text="취소").click()
+        page.keyboard.press("e")
+        assert area.input_value() == before
+        area.fill("다시 쓴 문장입니다.")
+        area.press("Control+Enter")
+        area.wait_for(state="detached")
+        page.reload()
+        assert area.count() == 0
+        assert "다시 쓴 문장입니다." in page.locator(f'[id="{UNIT}"] .translation').inner_text()
 
 
 def test_a_narrow_page_stands_in_one_column_and_in_the_dark(
@@ -176,7 +220,7 @@ def test_the_static_page_stands_alone(desk: Desk, new_page: NewPage, tmp_path: P
     page = new_page("ko-KR")
     page.on("request", lambda request: asked.append(request.url))
     page.goto(made.as_uri())
-    assert page.locator(".row").count() == len(catalog.active(desk.read()[0]))
+    assert page.locator(".row").count() == len(catalog.active(desk.read()))
     assert page.locator("button").count() == page.locator("script").count() == 0
     page.locator("details.code").evaluate_all("all => all.forEach(d => d.open = true)")
     assert page.locator(".outputs img").count() >= 1

@@ -1,4 +1,6 @@
-"""Which lesson do tests of the translation tools work on?"""
+"""Which lesson do tests of the translation tools work on, and what stands in its tree?"""
+
+from pathlib import Path
 
 LESSON = '''\
 ---
@@ -40,3 +42,9 @@ value = 1 + 1  # trailing
 print(t("Hello"), value)
 ```
 '''
+
+
+def contents(root: Path) -> dict[Path, bytes]:
+    """Every file under ``root``, but the lock of the tools, which is empty and ignored by git."""
+    return {path: path.read_bytes() for path in root.rglob("*")
+            if path.is_file() and path.name != "l10n.lock"}

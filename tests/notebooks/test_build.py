@@ -9,6 +9,7 @@ from pathlib import Path
 import nbformat
 import pytest
 from click.testing import CliRunner
+from small_lesson import contents
 
 from saem.l10n import build as building
 from saem.l10n import catalog, figures, project
@@ -131,11 +132,11 @@ def test_publishing_that_is_refused_changes_nothing(whole, spoil):
     if spoil == "notebook":
         path = whole.built("01-small", "ko")
         path.write_text(path.read_text().replace("번역", "손으로"))
-    before = {p: p.read_bytes() for p in whole.root.rglob("*") if p.is_file()}
+    before = contents(whole.root)
     run = CliRunner().invoke(l10n, ["--root", str(whole.root), "publish",
                                     "no name" if spoil == "name" else "me/mine"])
     assert run.exit_code == 1 and run.output.startswith("Error: ")
-    assert {p: p.read_bytes() for p in whole.root.rglob("*") if p.is_file()} == before
+    assert contents(whole.root) == before
 
 
 FAULTS = {  # a file, what it holds then, and what is said
@@ -163,11 +164,11 @@ FAULTS = {  # a file, what it holds then, and what is said
 def test_a_broken_file_is_named_and_nothing_is_written(tree, command, file, content, complaint):
     translate(tree)
     (tree.root / file).write_bytes(content)
-    before = {p: p.read_bytes() for p in tree.root.rglob("*") if p.is_file()}
+    before = contents(tree.root)
     run = CliRunner().invoke(l10n, ["--root", str(tree.root), *command])
     assert (run.exit_code, run.output[:7]) == (1, "Error: ")
     assert complaint in run.output and Path(file).stem in run.output
-    assert {p: p.read_bytes() for p in tree.root.rglob("*") if p.is_file()} == before
+    assert contents(tree.root) == before
 
 
 @pytest.mark.parametrize("broken", ["02-other", "rules"])
@@ -179,10 +180,10 @@ def test_a_broken_file_that_is_read_last_leaves_those_before_it_alone(tree, comm
         (tree.notebooks / f"{name}.md").write_text(source.read_text())
     source.write_text(source.read_text().replace("Second", "Another"))
     tree.catalog(broken, "ko").write_text("broken\n")
-    before = {p: p.read_bytes() for p in tree.root.rglob("*") if p.is_file()}
+    before = contents(tree.root)
     run = CliRunner().invoke(l10n, ["--root", str(tree.root), *command])
     assert run.exit_code == 1 and f"{broken}.po" in run.output
-    assert {p: p.read_bytes() for p in tree.root.rglob("*") if p.is_file()} == before
+    assert contents(tree.root) == before
 
 
 def test_a_byte_order_mark_is_no_part_of_a_file(tree):
@@ -204,11 +205,11 @@ def test_a_byte_order_mark_is_no_part_of_a_file(tree):
 ])
 def test_a_language_that_nobody_began_is_refused(tree, command):
     translate(tree)
-    before = {p: p.read_bytes() for p in tree.root.rglob("*") if p.is_file()}
+    before = contents(tree.root)
     run = CliRunner().invoke(l10n, ["--root", str(tree.root), *command])
     assert run.exit_code == 1
     assert f"{command[-1]!r} is not one of the languages" in run.output
-    assert {p: p.read_bytes() for p in tree.root.rglob("*") if p.is_file()} == before
+    assert contents(tree.root) == before
 
 
 def test_a_folder_that_cannot_be_written_is_named(tree):

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from saem.l10n import catalog, review
 
-TEXT = st.text(st.characters(exclude_categories=("Cs", "Cc")) | st.sampled_from('\n\t"\\`*가'),
-               max_size=40)
+# Ends of lines that cannot be seen (Zl, Zp) never come in: test_desk.py.
+TEXT = st.text(st.characters(exclude_categories=("Cs", "Cc", "Zl", "Zp"))
+               | st.sampled_from('\n\t"\\`*가'), max_size=40)
 
 
 @st.composite
@@ -28,6 +29,33 @@ def entries(draw):
         # An obsolete entry has none (merge sees to it).
         entry.previous_msgid = None if entry.obsolete else draw(TEXT) or None
     return entry
+
+
+WITHOUT_MSGSTR = """\
+msgid ""
+msgstr "Language: ko\\n"
+
+{first}
+
+# note (minsu): here
+msgctxt "b|text|0"
+msgid "Two"
+msgstr "둘"
+"""
+
+
+@pytest.mark.parametrize("first", [
+    '# saem: x\nmsgctxt "a|text|0"\nmsgid "One"', 'msgid "One"',
+    'msgid "One"\nmsgid_plural "Ones"', '#~ msgid "One"'])
+def test_an_entry_without_its_translation_line_gives_nothing_to_the_next(first):
+    text = WITHOUT_MSGSTR.format(first=first)
+    with pytest.raises(ValueError, match=r"ends before line \d+ has no msgstr"):
+        catalog.parse(text)
+    ended = "#~ msgstr" if first.startswith("#~") else "msgstr"
+    plural = "[0]" if "plural" in first else ""
+    catalog.parse(WITHOUT_MSGSTR.format(first=f'{first}\n{ended}{plural} ""'))
+    with pytest.raises(ValueError, match="has no msgstr"):
+        catalog.parse(text.removesuffix('msgstr "둘"\n'))
 
 
 @given(st.lists(entries(), max_size=4, unique_by=lambda entry: entry.msgctxt))

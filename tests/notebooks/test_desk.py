@@ -7,12 +7,13 @@ import http.client
 import json
 import re
 import subprocess
+import sys
 import threading
 
 import pytest
 from click.testing import CliRunner
 
-from saem.l10n import catalog, notes, rows
+from saem.l10n import catalog, notes, project, rows
 from saem.l10n.commands import l10n
 from saem.l10n.desk import ChangedError, Desk
 from saem.l10n.merge import merge
@@ -37,36 +38,51 @@ def desk(tree):
 
 
 def entry(desk, unit=FIRST):
-    return catalog.active(desk.read()[0])[unit]
+    return catalog.active(desk.read())[unit]
+
+
+def seen(desk, unit=FIRST):
+    """What the page says that it shows of ``unit``."""
+    return catalog.version(entry(desk, unit))
 
 
 def test_accepting_signs_as_reviewer(desk):
-    version = desk.read()[1]
-    assert desk.accept(FIRST, version) == desk.read()[1] != version
+    before = seen(desk)
+    desk.accept(FIRST, before)
+    assert seen(desk) != before
     assert signature(entry(desk)) == signature(entry(desk)).__class__("jiwon", "minsu")
 
 
 def test_an_edit_makes_the_reviewer_its_translator(desk):
-    version = desk.edit(FIRST, "새 번역의 `code`와 3입니다.", desk.read()[1])
+    desk.edit(FIRST, "새 번역의 `code`와 3입니다.", seen(desk))
     assert entry(desk).msgstr == "새 번역의 `code`와 3입니다."
     assert signature(entry(desk)).translator == "minsu"
     with pytest.raises(ReviewError, match="someone else"):
-        desk.accept(FIRST, version)
+        desk.accept(FIRST, seen(desk))
+
+
+@pytest.mark.parametrize("end", "\v\f\x1c\x1d\x1e\x85\u2028\u2029")
+def test_ends_of_lines_that_cannot_be_seen_lose_nothing(desk, end):
+    desk.edit(FIRST, f"앞 {end}뒤의 `code`와 3입니다.", seen(desk))
+    assert entry(desk).msgstr == "앞  뒤의 `code`와 3입니다."
+    desk.path.write_text(desk.path.read_text().replace("앞  뒤", f"앞{end}뒤"))
+    with pytest.raises(ValueError, match=rf"line \d+ has the character U\+{ord(end):04X}"):
+        desk.read()
 
 
 def test_an_edit_brings_a_stale_unit_up_to_date(desk, tree):
     source = tree.lesson("01")
     source.write_text(source.read_text().replace("First paragraph", "The first paragraph"))
-    po, _ = merge(units(read(source)), desk.read()[0])
+    po, _ = merge(units(read(source)), desk.read())
     catalog.save(po, desk.path)
     assert catalog.state(entry(desk)) == "stale"
-    desk.edit(FIRST, "첫 문단의 `code`와 3입니다.", desk.read()[1])
+    desk.edit(FIRST, "첫 문단의 `code`와 3입니다.", seen(desk))
     assert catalog.state(entry(desk)) == "translated"
 
 
 def test_a_comment_changes_no_signature(desk):
-    version = desk.accept(FIRST, desk.read()[1])
-    desk.comment(FIRST, "  두 줄로\n  적은 메모  ", version)
+    desk.accept(FIRST, seen(desk))
+    desk.comment(FIRST, "  두 줄로\n  적은 메모  ", seen(desk))
     assert notes.of(entry(desk)) == [("minsu", "두 줄로 적은 메모")]
     assert catalog.state(entry(desk)) == "reviewed"
 
@@ -75,21 +91,30 @@ def test_a_comment_changes_no_signature(desk):
     lambda desk, seen: desk.edit(FIRST, "x", seen), lambda desk, seen: desk.accept(FIRST, seen),
     lambda desk, seen: desk.comment(FIRST, "x", seen),
 ])
-def test_a_file_that_changed_underneath_is_left_alone(desk, act):
-    seen = desk.read()[1]
-    text = desk.path.read_text() + "\n#~ msgid \"gone\"\n#~ msgstr \"간 것\"\n"
+def test_an_entry_that_changed_underneath_is_left_alone(desk, act):
+    before = seen(desk)
+    text = desk.path.read_text().replace("`code`와 3입니다.", "다른 `code`와 3입니다.")
     desk.path.write_text(text)
-    with pytest.raises(ChangedError, match="changed by somebody else"):
-        act(desk, seen)
+    with pytest.raises(ChangedError, match="Somebody else changed"):
+        act(desk, before)
     assert desk.path.read_text() == text
+
+
+def test_what_changed_beside_the_entry_stays(desk):
+    before = seen(desk)
+    gone = "\n#~ msgid \"gone\"\n#~ msgstr \"간 것\"\n"
+    desk.path.write_text(desk.path.read_text().replace("번역입니다.", "글입니다.") + gone)
+    desk.accept(FIRST, before)
+    assert signature(entry(desk)).reviewer == "minsu"
+    assert "글입니다." in desk.path.read_text() and gone in desk.path.read_text()
 
 
 def test_a_unit_that_the_lesson_no_longer_has_is_refused(desk, tree):
     source = tree.lesson("01")
     source.write_text(source.read_text().replace("First paragraph", "Another start"))
     before = desk.path.read_text()
-    with pytest.raises(ChangedError, match="l10n merge"):
-        desk.edit(FIRST, "x", desk.read()[1])
+    with pytest.raises(ReviewError, match="l10n merge"):
+        desk.edit(FIRST, "x", seen(desk))
     assert desk.path.read_text() == before
 
 
@@ -97,7 +122,7 @@ def test_a_unit_that_the_lesson_no_longer_has_is_refused(desk, tree):
 def test_nothing_is_no_translation(desk, text):
     for act in (desk.edit, desk.comment):
         with pytest.raises(ReviewError, match="empty"):
-            act(FIRST, text, desk.read()[1])
+            act(FIRST, text, seen(desk))
 
 
 def test_word_diff_marks_words():
@@ -113,7 +138,7 @@ def test_earlier_translations_come_from_git(desk):
     for words in (["init", "-q"], ["add", "-A"],
                   ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "x"]):
         subprocess.run(["git", *words], cwd=desk.project.root, check=True)
-    desk.edit(FIRST, "다른 `code`와 3입니다.", desk.read()[1])
+    desk.edit(FIRST, "다른 `code`와 3입니다.", seen(desk))
     assert earlier(desk.path, "HEAD")[FIRST] == "`code`와 3입니다."
     for revision in ("no-such-revision", "--output=written"):
         with pytest.raises(ValueError, match=f"no revision '{revision}'"):
@@ -173,7 +198,7 @@ def test_the_page_is_for_who_has_the_token(desk):
 def test_nothing_is_written_without_the_token(desk):
     before = desk.path.read_text()
     with serving(desk) as server:
-        asked = {"unit": FIRST, "text": "x", "seen": desk.read()[1]}
+        asked = {"unit": FIRST, "text": "x", "seen": seen(desk)}
         assert request(server, "POST", "/edit", asked)[0].status == 403
         assert request(server, "POST", "/edit", asked, "wrong")[0].status == 403
         assert request(server, "POST", "/edit", asked, server.token, "a.b:1")[0].status == 403
@@ -200,31 +225,33 @@ def test_a_draft_is_judged_and_not_written(desk):
 
 def test_a_change_answers_with_the_new_row_and_a_refusal_with_its_reason(desk):
     with serving(desk) as server:
-        seen = desk.read()[1]
-        asked = {"unit": FIRST, "text": "`code`을 3번 <b>씁니다</b>.", "seen": seen}
+        asked = {"unit": FIRST, "text": "`code`을 3번 <b>씁니다</b>.", "seen": seen(desk)}
         answer, text = request(server, "POST", "/edit", asked, server.token)
         said = json.loads(text)
         assert answer.status == 200
-        assert said["version"] == desk.read()[1]
+        assert f'data-seen="{seen(desk)}"' in said["row"]
         assert "&lt;b&gt;" in said["row"] and "<b>씁니다" not in said["row"]
         assert "particle" in said["row"]
         answer, text = request(server, "POST", "/accept", asked, server.token)
-        assert (answer.status, "changed by somebody else" in text) == (409, True)
-        asked["seen"] = said["version"]
+        refusal = json.loads(text)
+        assert (answer.status, "Somebody else changed" in refusal["message"]) == (409, True)
+        assert refusal["row"] == said["row"]
+        asked["seen"] = seen(desk)
         answer, text = request(server, "POST", "/accept", asked, server.token)
         assert (answer.status, "someone else reviews" in text) == (409, True)
 
 
 def test_refusals_are_in_the_language_of_the_page(desk):
-    po, seen = desk.read()
+    po = desk.read()
     with serving(desk, "ko") as server:
 
         def said(action, body, token=server.token):
             return request(server, "POST", f"/{action}", body, token)[1]
 
-        assert "다른 사람이 파일을" in said("accept", {"unit": FIRST, "seen": "x"})
-        assert "비워 둘 수 없습니다" in said("edit", {"unit": FIRST, "text": " ", "seen": seen})
-        assert "비워 둘 수 없습니다" in said("comment", {"unit": FIRST, "text": "", "seen": seen})
+        assert "다른 사람이 바꾸어" in said("accept", {"unit": FIRST, "seen": "x"})
+        empty = {"unit": FIRST, "text": " ", "seen": seen(desk)}
+        assert "비워 둘 수 없습니다" in said("edit", empty)
+        assert "비워 둘 수 없습니다" in said("comment", empty)
         assert "그런 동작은 없습니다" in said("other", {"unit": FIRST})
         assert "문단이 있어야" in said("edit", {"unit": 3})
         assert "문단이 있어야" in said("lint", {"unit": "no-such|text|0"})
@@ -232,12 +259,38 @@ def test_refusals_are_in_the_language_of_the_page(desk):
         assert "아무것도 없습니다" in request(server, "GET", "/other")[1]
         catalog.active(po)[FIRST].tcomment = ""
         catalog.save(po, desk.path)
-        seen = desk.read()[1]
-        assert "유효한 서명이 없습니다" in said("accept", {"unit": FIRST, "seen": seen})
-        seen = desk.edit(FIRST, "새 번역의 `code`와 3입니다.", seen)
-        assert "다른 사람이 검토합니다" in said("accept", {"unit": FIRST, "seen": seen})
+        assert "유효한 서명이 없습니다" in said("accept", {"unit": FIRST, "seen": seen(desk)})
+        desk.edit(FIRST, "새 번역의 `code`와 3입니다.", seen(desk))
+        asked = {"unit": FIRST, "seen": seen(desk)}
+        assert "다른 사람이 검토합니다" in said("accept", asked)
         desk.path.write_text("broken")
-        assert "파일을 읽을 수 없어" in said("accept", {"unit": FIRST, "seen": seen})
+        assert "파일을 읽을 수 없어" in said("accept", asked)
+        answer, text = request(server, "GET", f"/?token={server.token}")
+        assert (answer.status, "파일을 읽을 수 없어" in text) == (409, True)
+
+
+@pytest.mark.parametrize("length", ["abc", "-5", "", "1" * 30])
+def test_a_request_of_no_proper_length_is_refused(desk, length):
+    with serving(desk) as server:
+        connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=20)
+        connection.putrequest("POST", "/edit")
+        connection.putheader("X-Saem-Token", server.token)
+        connection.putheader("Content-Length", length)
+        connection.endheaders()
+        assert connection.getresponse().status == 400
+        connection.close()
+
+
+def test_without_a_po_file_the_command_says_what_makes_one(desk):
+    desk.path.unlink()
+    run = CliRunner().invoke(l10n, ["--root", str(desk.project.root), "review", "01",
+                                    "--by", "minsu", "--no-browser"])
+    assert run.exit_code == 1 and "`saem l10n merge 01`" in run.output
+    for command in ("sign", "accept"):
+        run = CliRunner().invoke(l10n, ["--root", str(desk.project.root), command, "01",
+                                        "--by", "minsu"])
+        assert run.exit_code == 1 and "`saem l10n merge 01`" in run.output
+        assert not desk.path.exists()
 
 
 def test_many_changes_at_once_lose_none(desk):
@@ -246,7 +299,7 @@ def test_many_changes_at_once_lose_none(desk):
 
         def accept(context):
             while True:
-                asked = {"unit": context, "seen": desk.read()[1]}
+                asked = {"unit": context, "seen": seen(desk, context)}
                 answer, _ = request(server, "POST", "/accept", asked, server.token)
                 if answer.status == 200:
                     return
@@ -256,5 +309,37 @@ def test_many_changes_at_once_lose_none(desk):
             thread.start()
         for thread in threads:
             thread.join(30)
-    states = [catalog.state(e) for e in catalog.active(desk.read()[0]).values()]
+    states = [catalog.state(e) for e in catalog.active(desk.read()).values()]
     assert states == ["reviewed"] * len(contexts)
+
+
+def test_a_command_waits_for_a_change_of_the_page_and_loses_none(desk):
+    """Commands in processes of their own, while the page saves one text after another."""
+    root = desk.project.root
+    commands = [[sys.executable, "-m", "saem", "l10n", "--root", str(root), *words] for words in (
+        ("merge",), ("lint", "--fix"), ("assign", "01", "--to", "jiwon"))]
+    running = [subprocess.Popen(words, stdout=subprocess.DEVNULL) for words in commands]
+    number = 0
+    while any(process.poll() is None for process in running):
+        number += 1
+        desk.edit(FIRST, f"`code`와 3입니다. {number}번째 글입니다.", seen(desk))
+        assert f"{number}번째" in entry(desk).msgstr
+    assert f"{number}번째" in entry(desk).msgstr
+    assert "X-Saem-Translator: jiwon" in desk.path.read_text()
+
+
+def test_who_waits_too_long_is_refused_in_words(desk, monkeypatch):
+    monkeypatch.setattr(project, "PATIENCE", 0.1)
+    before = desk.path.read_text()
+    holder = ("import sys; from pathlib import Path; from saem.l10n import project\n"
+              "with project.find(Path(sys.argv[1])).changing():\n"
+              "    print(1, flush=True); sys.stdin.read()")
+    with subprocess.Popen([sys.executable, "-c", holder, str(desk.project.root)], text=True,
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout.readline() == "1\n"
+        with pytest.raises(OSError, match="another command is changing the translations"):
+            desk.accept(FIRST, seen(desk))
+        assert desk.path.read_text() == before
+        other.stdin.close()
+        other.wait(20)
+    desk.accept(FIRST, seen(desk))

@@ -117,7 +117,7 @@ def test_a_review_through_jupyter(translated, tmp_path):
         status, text = server.get(f"{page}?by=minsu&say=ko")
         assert (status, "번역입니다." in text) == (200, True)
         assert server.get(f"{page}review.js")[1].startswith("// The buttons")
-        seen = text.split('data-version="')[1].split('"')[0]
+        seen = text.split(f'id="{UNIT}"')[1].split('data-seen="')[1].split('"')[0]
 
         # A draft is judged and not written.
         asked = {"unit": UNIT, "text": "`code`입니다."}
@@ -130,7 +130,7 @@ def test_a_review_through_jupyter(translated, tmp_path):
         assert path.read_text() == before
         assert server.post(f"{page}accept?by=jiwon", asked)[0] == 409
         status, text = server.post(f"{page}accept?by=minsu", asked)
-        assert (status, "version" in text) == (200, True)
+        assert (status, "row" in json.loads(text)) == (200, True)
         entry = catalog.active(catalog.load(path, "ko"))[UNIT]
         assert signature(entry) == signature(entry).__class__("jiwon", "minsu")
 

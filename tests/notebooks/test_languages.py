@@ -7,7 +7,7 @@ import json
 import nbformat
 import pytest
 from click.testing import CliRunner
-from small_lesson import LESSON
+from small_lesson import LESSON, contents
 
 from saem.l10n import build as building
 from saem.l10n import catalog, project
@@ -115,7 +115,19 @@ def test_what_is_no_new_language_is_refused(tree, code):
 def test_a_broken_file_of_the_new_language_leaves_the_settings_alone(tree):
     tree.catalog("01-small", "ja").parent.mkdir(parents=True)
     tree.catalog("01-small", "ja").write_text("broken\n")
-    before = {p: p.read_bytes() for p in tree.root.rglob("*") if p.is_file()}
+    before = contents(tree.root)
     run = CliRunner().invoke(l10n, ["--root", str(tree.root), "new", "ja"])
     assert run.exit_code == 1 and "01-small.po" in run.output
-    assert {p: p.read_bytes() for p in tree.root.rglob("*") if p.is_file()} == before
+    assert contents(tree.root) == before
+
+
+def test_a_language_that_could_not_be_written_is_begun_again(tree, monkeypatch):
+    def full(po, path):
+        raise OSError(f"{path} cannot be written: No space left on device.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(catalog, "save", full)
+        run = CliRunner().invoke(l10n, ["--root", str(tree.root), "new", "ja"])
+        assert run.exit_code == 1 and "No space left" in run.output
+    run = CliRunner().invoke(l10n, ["--root", str(tree.root), "new", "ja"])
+    assert run.exit_code == 0 and "ja" in project.find(tree.root).languages

@@ -144,7 +144,9 @@ def test_languages_differ_in_words_only(lesson, language):
 
 @every_lesson
 def test_it_shows_what_jax_shows(lesson):
-    golden = json.loads((GOLDEN / f"{lesson}.json").read_text(encoding="utf-8"))["cells"]
+    kept = GOLDEN / f"{lesson}.json"
+    assert kept.is_file(), f"CONTRIBUTING.md, Add a lesson: `golden_of.py {lesson}` makes it"
+    golden = json.loads(kept.read_text(encoding="utf-8"))["cells"]
     cells = {c.id: c for c in code_cells(executed(lesson, TREE.source_language))}
     assert set(golden) == {c.id for c in read(TREE.lesson(lesson)).cells
                            if c.kind == "code" and NONDETERMINISTIC not in c.tags}

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from matplotlib import font_manager
 from matplotlib.ft2font import FT2Font
 
-from saem.l10n import catalog
+from saem.l10n import catalog, team
 from saem.l10n.assemble import SETUP
 from saem.l10n.build import planned
 from saem.l10n.commands import l10n
@@ -384,6 +384,26 @@ def test_lint_reports_what_is_not_translated(tree):
     findings = lint(tree, "ko")
     assert {f.rule for f in findings} == {"untranslated"}
     assert len(findings) == len(units(read(tree.lesson("01"))))
+
+
+def test_before_a_merge_what_changed_is_stale_as_status_says(tree):
+    source = tree.lesson("01")
+    po, _ = merge(units(read(source)), catalog.empty("ko"))
+    for entry in po:
+        entry.msgstr = "번역입니다."
+    catalog.save(po, tree.catalog("01-small", "ko"))
+    source.write_text(source.read_text().replace("Second paragraph.", "Another paragraph."))
+    found = [f.message for f in lint(tree, only=[source]) if f.rule == "untranslated"]
+    assert len(found) == 1 and "stale" in found[0]
+    (row,) = [row for row in team.progress(tree) if row["lesson"] == "01-small"]
+    assert (row["stale"], row["missing"]) == (1, 0)
+
+
+def test_lint_of_a_named_lesson_reads_that_alone(tree):
+    (tree.notebooks / "02-other.md").write_text(tree.lesson("01").read_text())
+    run = CliRunner().invoke(l10n, ["--root", str(tree.root), "lint", "02"])
+    assert "ko/02-other" in run.output and "ko/01-small" not in run.output
+    assert "in 1 lesson(s)" in run.output
 
 
 def test_lint_looks_at_the_english_too(tree):

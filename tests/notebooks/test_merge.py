@@ -76,6 +76,25 @@ def test_a_removed_block_is_kept_as_obsolete_and_comes_back():
     assert catalog.text(back) == catalog.text(po)
 
 
+def test_notes_of_a_removed_block_without_a_translation_stay():
+    po = translated([unit("One."), unit("Two.", index=1)], ["", "둘."])
+    catalog.active(po)["a|text|0"].tcomment = "note (minsu): how is this said?"
+    merged, _ = merge([unit("Two.", index=1)], po)
+    again, _ = merge([unit("Two.", index=1)], catalog.parse(catalog.text(merged)))
+    (kept,) = [entry for entry in again if entry.obsolete]
+    assert (kept.msgid, kept.tcomment) == ("One.", "note (minsu): how is this said?")
+    back, _ = merge([unit("One."), unit("Two.", index=1)], again)
+    assert catalog.active(back)["a|text|0"].tcomment == "note (minsu): how is this said?"
+
+
+def test_a_plural_that_some_editor_made_is_kept():
+    po = translated([unit("One.")], ["하나."])
+    po.append(polib.POEntry(msgid="{} file", msgid_plural="{} files",
+                            msgstr_plural={0: "파일 {}개"}))
+    merged, _ = merge([unit("One.")], po)
+    assert "파일 {}개" in catalog.text(catalog.parse(catalog.text(merged)))
+
+
 def test_an_obsolete_translation_is_offered_again_where_it_nearly_fits():
     po = translated([unit("Arrays never change at all.")], ["배열은 변하지 않습니다."])
     gone, _ = merge([], po)

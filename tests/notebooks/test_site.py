@@ -208,6 +208,21 @@ def test_a_link_to_a_lesson_that_is_not_there_becomes_text(small, tmp_path):
     assert '<a href="01-small.html#run">this</a>' in text
 
 
+def test_where_a_page_is_in_one_language_alone_the_switch_leads_to_the_index(small, tmp_path):
+    (small.root / "ko" / "01-small.ipynb").unlink()
+    building.build(small, small.lesson("01"), "en", run=False)
+    (small.root / "ko" / "02-other.ipynb").write_bytes(
+        (small.root / "en" / "01-small.ipynb").read_bytes())
+    (small.notebooks / "02-other.md").write_text(small.lesson("01").read_text())
+    build_site(small, tmp_path / "site")
+    for page, switch in (("en/01-small", "../ko/index.html"), ("ko/02-other", "../en/index.html"),
+                         ("ko/glossary", "../en/glossary.html")):
+        path = tmp_path / "site" / f"{page}.html"
+        links = [link for link in Reader(path).links if link.startswith("../")]
+        assert switch in links
+        assert all((path.parent / link).resolve().is_file() for link in links)
+
+
 @pytest.mark.parametrize("place", ["index.html", "en/01-small.html", "ko/01-small.ipynb"])
 def test_a_site_is_written_over_an_earlier_one_alone(small, tmp_path, place):
     out = tmp_path / "site"

@@ -62,6 +62,17 @@ def test_status_counts_units_and_words(translated):
     assert row["words"] - row["words_translated"] == missing == 2
 
 
+@pytest.mark.parametrize(("columns", "some"), [
+    (120, ("lesson", "units", "words", "by", "01-small")),
+    (80, ("missing", "reviewed", "01-small")),
+])
+def test_status_can_be_read_in_a_narrow_terminal(translated, monkeypatch, columns, some):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    shown = CliRunner().invoke(l10n, ["--root", str(translated.root), "status"]).output
+    assert "…" not in shown
+    assert all(word in shown for word in some)
+
+
 def test_a_unit_that_the_file_lacks_is_missing_and_not_done(translated):
     path = translated.catalog("01-small", "ko")
     po = catalog.load(path, "ko")

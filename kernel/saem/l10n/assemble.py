@@ -85,12 +85,17 @@ def frame_units() -> list[Unit]:
 
 
 def frame(project: Project, language: str) -> dict[str, str]:
-    """What stands around lessons in a language; English where it is not translated."""
+    """What stands around lessons in a language; English where it is not translated.
+
+    ``name`` is the language's own name, its code where that is not translated.
+    """
     if language in _SAY:
         return {"name": NAMES[language]} | _SAY[language]
     entries = active(load(project.catalog(FRAME, language), language))
-    return {unit.kind: entries[unit.context].msgstr or unit.text
-            if unit.context in entries else unit.text for unit in frame_units()}
+    said = {unit.kind: entries[unit.context].msgstr for unit in frame_units()
+            if unit.context in entries and entries[unit.context].msgstr}
+    english = {unit.kind: unit.text for unit in frame_units()}
+    return english | {"name": language} | said
 
 
 def assemble(

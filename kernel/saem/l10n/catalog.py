@@ -17,6 +17,7 @@ Invariant: reading a file and writing it changes no byte (tests/notebooks/test_c
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -29,6 +30,7 @@ from saem.l10n.units import Unit
 
 _LINE = re.compile(r'''\s*(#.*|((msgctxt|msgid|msgid_plural|msgstr(\[\d+\])?)\s*)?'''
                    r'''"([^"\\]|\\.)*"\s*)?''')
+_PART = re.compile(r"\s*(?:#~\s*)?(msgctxt|msgid_plural|msgid|msgstr)\b")
 STATES = ("missing", "draft", "stale", "translated", "reviewed")
 
 
@@ -66,13 +68,7 @@ def parse(text: str, name: str = "PO text") -> polib.POFile:
     text = clean(text, name)
     if not text.strip():
         raise ValueError(f"{name}: a PO file needs at least its header, but it is empty.")
-    # polib would drop the last letter of a text whose closing mark is missing.
-    for number, line in enumerate(text.split("\n"), 1):
-        if not _LINE.fullmatch(line):
-            raise ValueError(
-                f"{name}: not a PO file: line {number} needs to be a comment, or a text between "
-                f"quotation marks, but got {line[:60]!r}. Is a mark missing, or one inside the "
-                'text unescaped (it is written \\")?')
+    _check_lines(text, name)
     try:
         # polib takes one line for a file name; PO text always has more.
         po = polib.pofile(text + "\n", wrapwidth=0, check_for_duplicates=False)
@@ -87,6 +83,27 @@ def parse(text: str, name: str = "PO text") -> polib.POFile:
             raise ValueError(f"{name}: the unit {entry.msgctxt} stands there twice, at lines "
                              f"{first} and {entry.linenum}. Remove one of the two entries.")
     return po
+
+
+def _check_lines(text: str, name: str) -> None:
+    """Raises ValueError for lines that polib would take, and lose something.
+
+    It drops the last letter of a text whose closing mark is missing, and gives the comments of an
+    entry without msgstr to the next one.
+    """
+    last = ""
+    for number, line in enumerate([*text.split("\n"), 'msgid ""'], 1):
+        if not _LINE.fullmatch(line):
+            raise ValueError(
+                f"{name}: not a PO file: line {number} needs to be a comment, or a text between "
+                f"quotation marks, but got {line[:60]!r}. Is a mark missing, or one inside the "
+                'text unescaped (it is written \\")?')
+        part = _PART.match(line)
+        if part is not None:
+            if last.startswith("msgid") and part[1] in ("msgctxt", "msgid"):
+                raise ValueError(f"{name}: not a PO file: the entry that ends before line {number} "
+                                 'has no msgstr. Put it back; msgstr "" is no translation yet.')
+            last = part[1]
 
 
 def text(po: polib.POFile) -> str:
@@ -125,6 +142,11 @@ def states(units: Iterable[Unit], po: polib.POFile) -> dict[str, str]:
     """The state of each unit of a lesson, by context; one that the file lacks is missing."""
     entries = active(po)
     return {unit.context: state_of(unit.text, entries.get(unit.context)) for unit in units}
+
+
+def version(entry: polib.POEntry | None) -> str:
+    """A name for an entry as it is, comments too; '' for none."""
+    return "" if entry is None else hashlib.sha256(str(entry).encode()).hexdigest()[:16]
 
 
 def basis(entry: polib.POEntry) -> str:

@@ -28,6 +28,7 @@ from saem.l10n.review_server import ReviewServer
 from saem.l10n.source import SourceError, read
 from saem.l10n.team_commands import (
     COMMANDS,
+    alone,
     as_json_option,
     language_option,
     languages_option,
@@ -74,6 +75,7 @@ def extract(tree: Project, lessons: tuple[str, ...]) -> None:
 @l10n.command()
 @click.argument("lessons", nargs=-1)
 @click.pass_obj
+@alone
 def merge(tree: Project, lessons: tuple[str, ...]) -> None:
     """Bring the PO files of LESSONS up to date with their sources."""
     words = glossary.load(tree.glossary)
@@ -118,22 +120,21 @@ def build(
 
 
 @l10n.command()
+@click.argument("lessons", nargs=-1)
 @as_json_option
 @click.option("--say", type=click.Choice(["en", "ko"]), default="en", help="Language of messages.")
 @click.option("--fix", "fixing", is_flag=True, help="Put right what needs no judgement, then lint.")
 @click.option("--spacing", is_flag=True, help="Add hints on word spacing (needs kiwipiepy).")
 @click.pass_obj
-def lint(tree: Project, as_json: bool, say: str, fixing: bool, spacing: bool) -> None:
-    """Look for mistakes in lessons and translations."""
+def lint(tree: Project, lessons: tuple[str, ...], as_json: bool, say: str, fixing: bool,
+         spacing: bool) -> None:
+    """Look for mistakes in LESSONS (all by default) and their translations."""
+    chosen = tree.chosen(lessons) + ([] if lessons else tree.pages())
     if fixing:
-        done = [(path.stem, language, *run_fix(tree, read(path), language))
-                for path in (*tree.lessons(), *tree.pages()) for language in tree.languages]
-        for name, language, po, changed in done:
-            if changed:
-                catalog.save(po, tree.catalog(name, language))
-            if changed and not as_json:
+        for name, language, changed in _fix(tree, chosen):
+            if not as_json:
                 click.echo(f"{language}/{name}: changed {changed} unit(s)")
-    findings = run_lint(tree, say, spacing)
+    findings = run_lint(tree, say, spacing, chosen)
     if as_json:
         click.echo(json.dumps([dataclasses.asdict(f) for f in findings], ensure_ascii=False))
     else:
@@ -141,8 +142,19 @@ def lint(tree: Project, as_json: bool, say: str, fixing: bool, spacing: bool) ->
             click.echo(f"{found.where}: {found.rule}: {found.message}")
         for rule, reason in sorted({(f.rule, f.reason) for f in findings}):
             click.echo(f"  {rule}: {reason}")
-        click.echo(f"{len(findings)} finding(s) in {len(tree.lessons())} lesson(s).")
+        click.echo(f"{len(findings)} finding(s) in {len(chosen)} lesson(s) and page(s).")
     raise SystemExit(1 if findings else 0)
+
+
+@alone
+def _fix(tree: Project, sources: list[Path]) -> list[tuple[str, str, int]]:
+    """Put right what needs no judgement; returns how many units of which PO files changed."""
+    done = [(path.stem, language, *run_fix(tree, read(path), language))
+            for path in sources for language in tree.languages]
+    for name, language, po, changed in done:
+        if changed:
+            catalog.save(po, tree.catalog(name, language))
+    return [(name, language, changed) for name, language, _, changed in done if changed]
 
 
 @l10n.command("review")
@@ -159,7 +171,11 @@ def open_review(tree: Project, lesson: str, lang: str, by: str, say: str, agains
                 no_browser: bool) -> None:
     """Review LESSON in the browser: both languages side by side."""
     desk = Desk(tree, lesson, lang, by)
-    server = ReviewServer(desk, say, against, port)
+    try:
+        server = ReviewServer(desk, say, against, port)
+    except OSError as error:
+        raise OSError(f"port {port} cannot be used: {error.strerror}. Name another one with "
+                      "--port, or none to take a free one.") from error
     click.echo(f"Reviewing {desk.source.stem} as {by} on {server.address} (Ctrl-C ends)")
     if not no_browser:
         webbrowser.open(server.address)
@@ -223,6 +239,7 @@ def write_site(tree: Project, out: Path, repository: str) -> None:
 @name_option
 @click.option("--anyway", is_flag=True, help="Also over texts that changed since it was built.")
 @click.pass_obj
+@alone
 def import_notebook(tree: Project, file: Path, by: str, anyway: bool) -> None:
     """Take the texts of an edited notebook FILE.ipynb back into its PO file."""
     done = bring_back(tree, file, by, anyway)
@@ -234,6 +251,7 @@ def import_notebook(tree: Project, file: Path, by: str, anyway: bool) -> None:
 @l10n.command("new")
 @click.argument("language")
 @click.pass_obj
+@alone
 def new_language(tree: Project, language: str) -> None:
     """Begin the translation into LANGUAGE (a code such as ja or pt-BR)."""
     for path in languages.begin(tree, language):

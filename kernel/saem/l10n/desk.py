@@ -1,30 +1,29 @@
 """How does a reviewer change a translation without losing anybody's work?
 
-A ``Desk`` holds one lesson's PO file as it was read.  Each change names the version that the
-reviewer saw; if the file on disk is another by now, the change is refused.
+A ``Desk`` holds one lesson's PO file.  Each change names the entry as the reviewer saw it
+(``catalog.version``); if the entry in the file is another by now, the change is refused.  Reviewers
+of other entries, and commands, may write the same file meanwhile: each waits for the other.
 
 Read before: ``saem.l10n.review``.  Read after: ``saem.l10n.review_server``.
-Invariant: a change is written whole, to the file that the reviewer saw, or not at all
+Invariant: a change is written whole, to the entry that the reviewer saw, or not at all
 (tests/notebooks/test_desk.py).
 """
 
 from __future__ import annotations
 
-import hashlib
-import threading
 from collections.abc import Callable
 
 import polib
 
 from saem.l10n import catalog, notes
-from saem.l10n.project import Project, write
+from saem.l10n.project import Project
 from saem.l10n.review import ReviewError, check_name, replace, review
 from saem.l10n.source import Lesson, read
 from saem.l10n.units import units
 
 
 class ChangedError(ReviewError):
-    """The file is not the one that the reviewer saw."""
+    """The entry is not as the reviewer saw it."""
 
 
 class Desk:
@@ -35,18 +34,21 @@ class Desk:
         self.project, self.language, self.reviewer = project, language, reviewer
         self.source = project.lesson(lesson)
         self.path = project.catalog(self.source.stem, language)
-        self._lock = threading.Lock()
+        if not self.path.is_file():
+            raise ReviewError(
+                f"{self.path} is not there yet. Run `saem l10n merge {lesson}` first.",
+                f"{self.path} 파일이 아직 없습니다. "
+                f"먼저 `saem l10n merge {lesson}`을 실행하십시오.")
 
     def lesson(self) -> Lesson:
         """The lesson as it is now."""
         return read(self.source)
 
-    def read(self) -> tuple[polib.POFile, str]:
-        """The PO file and its version."""
-        text = self.path.read_text(encoding="utf-8")
-        return catalog.parse(text, self.path.name), version(text)
+    def read(self) -> polib.POFile:
+        """The PO file as it is now."""
+        return catalog.load(self.path, self.language)
 
-    def edit(self, unit: str, text: str, seen: str) -> str:
+    def edit(self, unit: str, text: str, seen: str) -> None:
         """Put ``text`` in place of a translation; the reviewer becomes its translator."""
 
         def act(entry: polib.POEntry) -> None:
@@ -55,13 +57,13 @@ class Desk:
                                   f"{unit}: 번역은 비워 둘 수 없습니다.")
             replace(entry, text, self.reviewer)
 
-        return self._change(unit, seen, act)
+        self._change(unit, seen, act)
 
-    def accept(self, unit: str, seen: str) -> str:
+    def accept(self, unit: str, seen: str) -> None:
         """Accept a translation.  Raises ReviewError if the reviewer translated it."""
-        return self._change(unit, seen, lambda entry: review(entry, self.reviewer))
+        self._change(unit, seen, lambda entry: review(entry, self.reviewer))
 
-    def comment(self, unit: str, text: str, seen: str) -> str:
+    def comment(self, unit: str, text: str, seen: str) -> None:
         """Leave a note beside a translation for the next person who works on it."""
 
         def act(entry: polib.POEntry) -> None:
@@ -71,30 +73,23 @@ class Desk:
                                   f"{unit}: 메모는 비워 둘 수 없습니다.")
             notes.add(entry, self.reviewer, words)
 
-        return self._change(unit, seen, act)
+        self._change(unit, seen, act)
 
-    def _change(self, unit: str, seen: str, act: Callable[[polib.POEntry], None]) -> str:
-        """Do ``act`` to the entry of ``unit`` and write the file; returns its new version."""
-        with self._lock:
-            po, now = self.read()
-            if now != seen:
-                raise ChangedError(f"{self.path.name} was changed by somebody else since this page "
-                                   "read it. Load the page again; nothing was written.",
-                                   f"{self.path.name}: 이 페이지를 연 뒤에 다른 사람이 파일을 "
-                                   "바꾸어 저장하지 않았습니다. 페이지를 다시 여십시오.")
+    def _change(self, unit: str, seen: str, act: Callable[[polib.POEntry], None]) -> None:
+        """Do ``act`` to the entry of ``unit`` and write the file."""
+        with self.project.changing():
+            po = self.read()
             entry = catalog.active(po).get(unit)
             texts = {u.context: u.text for u in units(self.lesson())}
             if entry is None or entry.msgid != texts.get(unit):
-                raise ChangedError(f"{unit} is not what the lesson has now. "
-                                   "Run `saem l10n merge`; nothing was written.",
-                                   f"{unit}: 지금의 수업과 달라 저장하지 않았습니다. "
-                                   "`saem l10n merge`를 실행하십시오.")
+                raise ReviewError(f"{unit} is not what the lesson has now. "
+                                  "Run `saem l10n merge`; nothing was written.",
+                                  f"{unit}: 지금의 수업과 달라 저장하지 않았습니다. "
+                                  "`saem l10n merge`를 실행하십시오.")
+            if catalog.version(entry) != seen:
+                raise ChangedError(f"Somebody else changed {unit} since this page read it. It is "
+                                   "shown as it is now; nothing was written.",
+                                   f"{unit}: 이 페이지를 연 뒤에 다른 사람이 바꾸어 저장하지 "
+                                   "않았습니다. 지금의 번역을 보여 드립니다.")
             act(entry)
-            text = catalog.text(po)
-            write(self.path, text)
-            return version(text)
-
-
-def version(text: str) -> str:
-    """A name for one state of a file, the same only for the same text."""
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+            catalog.save(po, self.path)

@@ -150,7 +150,9 @@ class _Lessons(_Handler):
 class _Page(_Handler):
     @web.authenticated
     def get(self, language: str, lesson: str) -> None:
-        self.show(self.reviewing(language, lesson).page())
+        status, text = self.reviewing(language, lesson).page()
+        self.set_status(status)
+        self.show(text)
 
 
 class _Script(_Handler):

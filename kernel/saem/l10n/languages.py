@@ -1,8 +1,9 @@
 """How does a new language begin?
 
-``begin(project, "ja")`` adds the code to ``lessons.toml`` and writes untranslated PO files: one for
-each lesson, and ``frame.po`` for what stands around lessons.  From then on every tool knows the
-language.  Until something is translated its notebooks show the English, each unit with a badge.
+``begin(project, "ja")`` writes untranslated PO files, one for each lesson and page and ``frame.po``
+for what stands around lessons, and adds the code to ``lessons.toml``.  From then on every tool
+knows the language.  Until something is translated its notebooks show the English, each unit with a
+badge.
 
 Read before: ``saem.l10n.merge``.  Read after: ``saem.l10n.commands``.
 Invariant: what other languages have is not touched (tests/notebooks/test_languages.py).
@@ -25,7 +26,7 @@ _SETTING = re.compile(r"^languages\s*=\s*\[(.*)\]", re.M)
 
 
 def begin(project: Project, code: str) -> list[Path]:
-    """Add a language; returns the PO files written: that of the frame, then one a lesson.
+    """Add a language; returns the PO files written: that of the frame, then one a lesson or page.
 
     Raises ValueError for a bad language code (BCP 47, such as ``ja`` or ``pt-BR``), or one
     that is there.
@@ -40,12 +41,14 @@ def begin(project: Project, code: str) -> list[Path]:
     if inside is None:
         raise ValueError(f"{settings} needs a line such as: languages = [\"ko\"]")
     listed = ", ".join(f'"{language}"' for language in (*project.languages, code))
-    wanted = {FRAME: frame_units()} | {p.stem: units(read(p)) for p in project.lessons()}
+    sources = (*project.lessons(), *project.pages())
+    wanted = {FRAME: frame_units()} | {p.stem: units(read(p)) for p in sources}
     files = {}
     for name, found in wanted.items():
         path = project.catalog(name, code)
         files[path], _ = merge(found, catalog.load(path, code))
-    write(settings, text[:inside.start()] + f"languages = [{listed}]" + text[inside.end():])
     for path, po in files.items():
         catalog.save(po, path)
+    # Last: where a file could not be written, the same command can be given again.
+    write(settings, text[:inside.start()] + f"languages = [{listed}]" + text[inside.end():])
     return list(files)

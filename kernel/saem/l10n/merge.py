@@ -7,7 +7,7 @@ translates; one whose unit is gone becomes obsolete.  Where only code spans, num
 changed, the translation follows, and its particles are fitted to the new words.
 
 Read before: ``saem.l10n.catalog``, ``saem.l10n.carry``.  Read after: ``saem.l10n.assemble``.
-Invariant: every translation that went in comes out (tests/notebooks/test_merge.py).
+Invariant: every translation and note that went in comes out (tests/notebooks/test_merge.py).
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def merge(units: list[Unit], old: polib.POFile, glossary: Glossary | None = None
         merged.append(_updated(unit, chosen.get(unit), report, glossary))
     used = {id(entry) for entry in chosen.values()}
     for entry in pool:
-        if id(entry) not in used and entry.msgstr:
+        if id(entry) not in used and (entry.msgstr or entry.msgstr_plural or entry.tcomment):
             report.obsolete += not entry.obsolete
             merged.append(_retired(entry))
     return merged, report

@@ -30,14 +30,14 @@ _STATIC = Path(__file__).parent / "static"
 
 def page(lesson: Lesson, po: polib.POFile, glossary: Glossary, say: str, *,
          before: dict[str, str] | None = None, notebook: nbformat.NotebookNode | None = None,
-         live: str = "") -> str:
+         live: bool = False) -> str:
     """The review page of a lesson, worded in ``say``.
 
-    ``before`` has the translations with which to compare, ``notebook`` the outputs.  With ``live``,
-    the version of the PO file, the page belongs to a server.
+    ``before`` has the translations with which to compare, ``notebook`` the outputs.  A ``live``
+    page belongs to a server.
     """
     code = po.metadata.get("Language", "")
-    context = Context(glossary, say, before or {}, bool(live), code)
+    context = Context(glossary, say, before or {}, live, code)
     entries = catalog.active(po)
     by_cell: dict[str, list[Unit]] = {}
     for unit in units(lesson):
@@ -60,7 +60,7 @@ def page(lesson: Lesson, po: polib.POFile, glossary: Glossary, say: str, *,
         f'<!doctype html><html lang="{say}"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{title}</title><style>{style}</style></head>"
-        f'<body data-version="{html.escape(live)}" data-language="{language}" {labels}>'
+        f'<body data-language="{language}" {labels}>'
         f"{bar}<main>{body}</main>{script}</body></html>\n"
     )
 

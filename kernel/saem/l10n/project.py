@@ -6,15 +6,18 @@ Invariant: settings come from ``notebooks/lessons.toml`` alone, so a build depen
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import re
 import tempfile
 import tomllib
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import nbformat
+from filelock import FileLock, Timeout
 
 SETTINGS = "notebooks/lessons.toml"
 COLAB = "https://colab.research.google.com/"
@@ -23,6 +26,10 @@ REPOSITORY = re.compile(
     r"(?!.*--.*/)[A-Za-z0-9][A-Za-z0-9-]{0,38}(?<!-)/(?!\.{1,2}$)[\w.-]{1,100}", re.A)
 # What git writes at the start of a line where two changes did not go together.
 _CONFLICT = re.compile(r"(?m)^(?:<{7}|\|{7}|={7}|>{7})(?: .*)?$")
+# Ends of a line that no editor shows as one; PO readers end a text there and lose the rest.
+HIDDEN_ENDS = re.compile("[\v\f\x1c-\x1e\x85\u2028\u2029]")
+# How many seconds a change of a translation waits for another one.
+PATIENCE = 20.0
 _BRANCH = re.compile(r"(?!.*(?:\.\.|//|\.lock$))[\w][\w./-]*(?<![./])", re.A)
 
 
@@ -69,7 +76,7 @@ class Project:
         known = (*self.lessons(), *self.pages())
         found = [p for p in known if p.stem == name or p.stem.startswith(f"{name}-")]
         if len(found) != 1:
-            names = ", ".join(p.stem for p in self.lessons())
+            names = ", ".join(p.stem for p in known)
             raise FileNotFoundError(f"lesson {name!r} is not one of: {names}.")
         return found[0]
 
@@ -88,6 +95,27 @@ class Project:
     def chosen(self, names: Sequence[str]) -> list[Path]:
         """The lessons and pages called ``names``; all lessons if there are none."""
         return [self.lesson(name) for name in names] or self.lessons()
+
+    @contextlib.contextmanager
+    def changing(self) -> Iterator[None]:
+        """Hold the translations from their reading to their writing: other processes wait.
+
+        Raises OSError where another one holds them for ``PATIENCE`` seconds, or none may write.
+        """
+        held = self.root / ".saem" / "l10n.lock"
+        try:
+            held.parent.mkdir(exist_ok=True)
+            lock = FileLock(held, timeout=PATIENCE, is_singleton=True)
+            lock.acquire()
+        except Timeout as error:
+            raise OSError("another command is changing the translations; nothing was written. "
+                          f"Try again when it has ended (it holds {held}).") from error
+        except OSError as error:
+            raise OSError(f"{held} cannot be written: {error.strerror}.") from error
+        try:
+            yield
+        finally:
+            lock.release()
 
     def built(self, lesson: str, language: str) -> Path:
         """The built notebook of a lesson."""
@@ -146,9 +174,17 @@ def _project(root: Path, data: dict[str, object]) -> Project:
 def clean(text: str, name: str) -> str:
     """The text of a file without a byte order mark, which some editors put before it.
 
-    Raises ValueError if the marks of a merge conflict are in it.
+    Raises ValueError if the marks of a merge conflict, or ends of lines that cannot be seen, are
+    in it.
     """
     text = text.removeprefix("\ufeff")
+    hidden = HIDDEN_ENDS.search(text)
+    if hidden is not None:
+        called = unicodedata.name(hidden[0], "a control character")
+        raise ValueError(
+            f"{name}: line {text.count(chr(10), 0, hidden.start()) + 1} has the character "
+            f"U+{ord(hidden[0]):04X} ({called}), which editors do not show, after "
+            f"{text[:hidden.start()].rpartition(chr(10))[2][-20:]!r}. Remove it.")
     mark = _CONFLICT.search(text)
     if mark is not None:
         raise ValueError(

@@ -18,6 +18,8 @@ import re
 
 import polib
 
+from saem.l10n.project import HIDDEN_ENDS
+
 _LINE = re.compile(r"^saem: translator=(\S+)(?: reviewer=(\S+))? hash=([0-9a-f]{12})$", re.M)
 _NAME = re.compile(r"[\w.@+-]+")
 
@@ -70,10 +72,11 @@ def sign(entry: polib.POEntry, translator: str) -> None:
 def replace(entry: polib.POEntry, text: str, translator: str) -> None:
     """Make ``text`` the translation, of the present English and signed by ``translator``.
 
+    Ends of lines that cannot be seen, which come with pasted text, become spaces.
     Raises ReviewError if ``text`` is empty.
     """
     entry.tcomment = _LINE.sub("", entry.tcomment or "").strip("\n")
-    entry.msgstr = text
+    entry.msgstr = HIDDEN_ENDS.sub(" ", text)
     entry.flags = [flag for flag in entry.flags if flag != "fuzzy"]
     entry.previous_msgid = None
     sign(entry, translator)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hmac
 import json
+import re
 import secrets
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -49,12 +50,13 @@ class _Handler(BaseHTTPRequestHandler):
         elif asked.path != "/":
             self._answer(HTTPStatus.NOT_FOUND, self._words["elsewhere"], "text/plain")
         elif self._allowed(parse_qs(asked.query).get("token", [""])[0]):
-            self._answer(HTTPStatus.OK, self.server.reviewing.page(), "text/html")
+            self._answer(*self.server.reviewing.page(), "text/html")
 
     def do_POST(self) -> None:
         if not self._allowed(self.headers.get("X-Saem-Token", "")):
             return
-        size = min(int(self.headers.get("Content-Length", "0")), LARGEST + 1)
+        length = self.headers.get("Content-Length", "")
+        size = min(int(length), LARGEST + 1) if re.fullmatch("[0-9]{1,9}", length) else 0
         action = urlsplit(self.path).path.removeprefix("/")
         status, content = self.server.reviewing.answer(action, self.rfile.read(size))
         self._answer(status, json.dumps(content, ensure_ascii=False), "application/json")

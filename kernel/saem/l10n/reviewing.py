@@ -10,13 +10,14 @@ Invariant: judging a draft (``lint``) writes nothing (tests/notebooks/test_desk.
 
 from __future__ import annotations
 
+import html
 import json
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
 from saem.l10n import catalog, glossary
-from saem.l10n.desk import Desk
+from saem.l10n.desk import ChangedError, Desk
 from saem.l10n.page import earlier, page
 from saem.l10n.review import ReviewError
 from saem.l10n.rows import SAY, Context, findings, row
@@ -36,25 +37,34 @@ class Reviewing:
         self.desk, self.say = desk, say
         self.before = earlier(desk.path, against)
 
-    def page(self) -> str:
-        """The whole page, as the files are now."""
+    def page(self) -> tuple[HTTPStatus, str]:
+        """The whole page, as the files are now; the reason, if one of them cannot be read."""
         desk = self.desk
-        po, version = desk.read()
-        return page(desk.lesson(), po, glossary.load(desk.project.glossary), self.say,
-                    before=self.before, live=version,
-                    notebook=desk.project.stored(desk.source.stem, desk.language))
+        try:
+            return HTTPStatus.OK, page(
+                desk.lesson(), desk.read(), glossary.load(desk.project.glossary), self.say,
+                before=self.before, live=True,
+                notebook=desk.project.stored(desk.source.stem, desk.language))
+        except (OSError, ValueError) as error:
+            reason = html.escape(SAY[self.say]["file"].format(error))
+            return HTTPStatus.CONFLICT, (
+                f'<!doctype html><html lang="{self.say}"><head><meta charset="utf-8"><title>Saem'
+                f'</title></head><body><p role="alert">{reason}</p></body></html>\n')
 
     def row(self, context: str) -> str:
         """One unit, as the files are now."""
-        po, _ = self.desk.read()
-        return row(self._unit(context), catalog.active(po).get(context), self._shared())
+        entries = catalog.active(self.desk.read())
+        return row(self._unit(context), entries.get(context), self._shared())
 
     def findings(self, context: str, text: str) -> str:
         """What the lint would find if ``text`` were the translation."""
         return findings(self._unit(context), text, "translated", self._shared())
 
     def answer(self, action: str, body: bytes) -> tuple[HTTPStatus, dict[str, Any]]:
-        """Do what the page asks; a refusal answers with its reason."""
+        """Do what the page asks; a refusal answers with its reason.
+
+        A change answers with the new row, and so does a refusal because of somebody else's change.
+        """
         say = SAY[self.say]
         if action not in ACTIONS:
             return HTTPStatus.NOT_FOUND, {"message": say["action"]}
@@ -65,8 +75,10 @@ class Reviewing:
         try:
             if action == "lint":
                 return HTTPStatus.OK, {"findings": self.findings(unit, text)}
-            version = self._change(action, unit, text, seen)
-            return HTTPStatus.OK, {"version": version, "row": self.row(unit)}
+            self._change(action, unit, text, seen)
+            return HTTPStatus.OK, {"row": self.row(unit)}
+        except ChangedError as error:
+            return HTTPStatus.CONFLICT, {"message": error.said[self.say], "row": self.row(unit)}
         except ReviewError as error:
             return HTTPStatus.CONFLICT, {"message": error.said[self.say]}
         except KeyError:
@@ -74,13 +86,13 @@ class Reviewing:
         except (OSError, ValueError) as error:  # somebody edits a file beside the page
             return HTTPStatus.CONFLICT, {"message": say["file"].format(error)}
 
-    def _change(self, action: str, unit: str, text: str, seen: str) -> str:
-        """Returns the new version of the file."""
+    def _change(self, action: str, unit: str, text: str, seen: str) -> None:
         if action == "edit":
-            return self.desk.edit(unit, text, seen)
-        if action == "comment":
-            return self.desk.comment(unit, text, seen)
-        return self.desk.accept(unit, seen)
+            self.desk.edit(unit, text, seen)
+        elif action == "comment":
+            self.desk.comment(unit, text, seen)
+        else:
+            self.desk.accept(unit, seen)
 
     def _unit(self, context: str) -> Unit:
         for unit in units(self.desk.lesson()):

@@ -18,10 +18,11 @@ import polib
 from markdown_it import MarkdownIt
 
 from saem.l10n import notes
-from saem.l10n.catalog import state_of
+from saem.l10n.catalog import state_of, version
 from saem.l10n.glossary import Glossary
 from saem.l10n.lint import check_pair
 from saem.l10n.lint.base import MARKDOWN, Pair, prose
+from saem.l10n.lint.bilingual import TERMS
 from saem.l10n.review import signature
 from saem.l10n.units import Unit
 
@@ -34,8 +35,8 @@ SAY = {
         "translated": "translated", "reviewed": "reviewed", "before": "before",
         "edit": "edit (e)", "accept": "accept (a)", "comment": "comment (c)", "save": "save",
         "cancel": "cancel", "left": "{} to review", "next": "next (n)",
-        "help": "j, k: down, up · n: next to review · e: edit · Ctrl+Enter: save · Esc: cancel · "
-                "a: accept · c: comment",
+        "help": "j, k: down, up · n: next to review · e: edit · Ctrl+Enter: save · Esc: close, "
+                "keeping what you typed · a: accept · c: comment",
         "done": "Everything is reviewed.",
         "unsaved": "Save or cancel what you typed here first.",
         "unreachable": "The server did not answer: nothing was saved, and what you typed is still "
@@ -53,8 +54,8 @@ SAY = {
         "translated": "번역됨", "reviewed": "검토됨", "before": "이전",
         "edit": "고치기 (e)", "accept": "승인 (a)", "comment": "메모 (c)", "save": "저장",
         "cancel": "취소", "left": "검토할 문단 {}개", "next": "다음 (n)",
-        "help": "j, k: 아래, 위 · n: 다음 검토할 문단 · e: 고치기 · Ctrl+Enter: 저장 · Esc: 취소 · "
-                "a: 승인 · c: 메모",
+        "help": "j, k: 아래, 위 · n: 다음 검토할 문단 · e: 고치기 · Ctrl+Enter: 저장 · "
+                "Esc: 쓴 글을 남겨 두고 닫기 · a: 승인 · c: 메모",
         "done": "모두 검토했습니다.",
         "unsaved": "여기에 쓴 글을 먼저 저장하거나 취소하세요.",
         "unreachable": "서버가 응답하지 않아 저장하지 못했습니다. 쓴 글은 그대로 있습니다. "
@@ -90,12 +91,14 @@ def row(unit: Unit, entry: polib.POEntry | None, context: Context) -> str:
                       for what in ("edit", "accept", "comment")) if context.live else ""
     return (
         f'<section class="row {condition}" id="{html.escape(unit.context)}" tabindex="0" '
-        f'data-state="{condition}" data-text="{html.escape(translation)}">'
-        f'<div class="side en">{_changed(_earlier(entry), unit.text, say)}'
-        f"{rendered(unit.kind, unit.text)}{_terms(unit, translation, context.glossary)}</div>"
+        f'data-state="{condition}" data-seen="{version(entry)}" '
+        f'data-text="{html.escape(translation)}">'
+        f'<div class="side en" lang="en">{_changed(_earlier(entry), unit.text, say)}'
+        f"{rendered(unit.kind, unit.text)}{_terms(unit, translation, context)}</div>"
         f'<div class="side other">'
         f"{_changed(context.before.get(unit.context), translation, say)}"
-        f'<div class="translation">{rendered(unit.kind, translation)}</div>'
+        f'<div class="translation" lang="{html.escape(context.language)}">'
+        f"{rendered(unit.kind, translation)}</div>"
         f'<div class="findings">{findings(unit, translation, condition, context)}</div>'
         f"{_notes(entry)}"
         f'<div class="about"><span class="state">{html.escape(say[condition])}</span> '
@@ -137,9 +140,9 @@ def _changed(old: str | None, new: str, say: dict[str, str]) -> str:
     return f'<div class="change"><b>{label}</b> {word_diff(old, new)}</div>'
 
 
-def _terms(unit: Unit, translation: str, glossary: Glossary) -> str:
+def _terms(unit: Unit, translation: str, context: Context) -> str:
     chips = []
-    for term in glossary.terms:
+    for term in context.glossary.terms if context.language in TERMS.languages else ():
         if term.occurs(prose(unit.text)):
             used = next((word for word in term.accepted if word in prose(translation)), None)
             mark = "used" if used else "unused"

@@ -107,16 +107,18 @@ def build_site(project: Project, out: Path) -> Site:
         raise FileNotFoundError("no notebook is built; run `saem l10n build` first.")
     names = {code: [p.stem for p in project.lessons() if project.built(p.stem, code).is_file()]
              for code in languages}
-    texts = {"index.html": _entrance(languages)}  # first: by it the folder is known again
+    prose = {code: sorted(p for p in (project.root / code).glob("*.md") if p.stem != GLOSSARY)
+             for code in languages}
+    known = {code: [GLOSSARY, *names[code], *(p.stem for p in prose[code])] for code in languages}
+    # First: by it the folder is known again.
+    texts = {"index.html": _entrance({code: frame(project, code)["name"] for code in languages})}
     copies: dict[str, Path] = {}
     missing: list[tuple[str, str]] = []
     for code in languages:
         pages = [_lesson(project, code, name, names[code], missing) for name in names[code]]
-        others = sorted(p for p in (project.root / code).glob("*.md") if p.stem != GLOSSARY)
-        known = [GLOSSARY, *names[code], *(p.stem for p in others)]
-        pages += [_text(path, code, known, missing) for path in others]
+        pages += [_text(path, code, known[code], missing) for path in prose[code]]
         pages.append(_glossary(load(project.glossary), code))
-        shell = functools.partial(_shell, project, code, languages, pages)
+        shell = functools.partial(_shell, project, code, known, pages)
         texts[f"{code}/index.html"] = shell(_index(code, pages), None)
         for page in pages:
             texts[f"{code}/{page.name}.html"] = shell(page.body, page)
@@ -320,31 +322,38 @@ def _number(page: _Page) -> str:
 def _glossary(glossary: Glossary, code: str) -> _Page:
     say = words_for(code)
     rows, sections = [], []
+    korean = ' lang="ko"'
+    languages = (' lang="en"', korean, korean, "")
     for term in sorted(glossary.terms, key=lambda t: t.term.casefold()):
         anchor = "term-" + re.sub(r"[^a-z0-9]+", "-", term.term.lower())
         cells = (term.term, term.translation, ", ".join(term.rejected),
                  term.reason.get(code, term.reason.get("en", "")))
-        rows.append(f'<tr id="{anchor}">' + "".join(f"<td>{html.escape(c)}</td>" for c in cells)
-                    + "</tr>")
+        shown = "".join(f"<td{language}>{html.escape(cell)}</td>"
+                        for language, cell in zip(languages, cells, strict=True))
+        rows.append(f'<tr id="{anchor}">{shown}</tr>')
         sections.append(Section(GLOSSARY, anchor, say["glossary"], term.term,
                                 " ".join(cells[1:])))
     titles = [say[key] for key in ("term", "accepted", "not", "why")]
-    head = "".join(f"<th>{html.escape(title)}</th>" for title in titles)
+    head = "".join(f'<th scope="col">{html.escape(title)}</th>' for title in titles)
     body = (f"<h1>{html.escape(say['glossary'])}</h1>"
             f'<div class="view"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody>'
             "</table></div>")
     return _Page(GLOSSARY, say["glossary"], body, [], sections)
 
 
-def _shell(project: Project, code: str, languages: list[str], pages: list[_Page], body: str,
+def _shell(project: Project, code: str, known: dict[str, list[str]], pages: list[_Page], body: str,
            page: _Page | None) -> str:
-    """A whole page around ``body``; ``page`` is None for the index."""
+    """A whole page around ``body``; ``page`` is None for the index.
+
+    ``known`` has the pages of each language: the switch leads to the index where one is missing.
+    """
     say = words_for(code)
     here = page.name if page else "index"
     others = "".join(
-        f'<a class="language" lang="{other}" hreflang="{other}" href="../{other}/{here}.html"'
+        f'<a class="language" lang="{other}" hreflang="{other}" '
+        f'href="../{other}/{here if here in there else "index"}.html"'
         f'{" aria-current=true" if other == code else ""}>'
-        f"{html.escape(frame(project, other)['name'])}</a>" for other in languages)
+        f"{html.escape(frame(project, other)['name'])}</a>" for other, there in known.items())
     menu = "".join(
         f'<li><a href="{p.name}.html"{" aria-current=page" if p is page else ""}>'
         f"{html.escape(_number(p))}{html.escape(p.title)}</a></li>" for p in pages)
@@ -357,7 +366,7 @@ def _shell(project: Project, code: str, languages: list[str], pages: list[_Page]
     return (
         f'<!doctype html><html lang="{code}"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f'<title>{title}</title><link rel="stylesheet" href="../site.css"></head><body>'
+        f'<title>{title}</title>{_ICON}<link rel="stylesheet" href="../site.css"></head><body>'
         f'<header><a class="home" href="index.html">Saem 샘</a>'
         f'<input type="search" placeholder="{search}" aria-label="{search}" '
         f'data-nothing="{html.escape(say["nothing"])}"><nav class="languages">{others}</nav>'
@@ -382,17 +391,22 @@ def _neighbours(page: _Page | None, pages: list[_Page], say: dict[str, str]) -> 
     return f'<nav class="neighbours">{"".join(links)}</nav>'
 
 
-_ENTRANCE = ('<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Saem</title>'
-             "</head>")
+_ENTRANCE = '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Saem</title>'
+_ICON = '<link rel="icon" href="data:,">'  # none: a browser would ask for one
 
 
-def _entrance(languages: list[str]) -> str:
-    """The page that sends a reader to the index in the language of the browser."""
-    links = " ".join(f'<a href="{code}/index.html">{code}</a>' for code in languages)
-    script = (f"const have = {json.dumps(languages)}; const want = navigator.languages.map("
-              "l => l.split('-')[0]).find(l => have.includes(l)) ?? have[0];"
+def _entrance(names: dict[str, str]) -> str:
+    """The page that sends a reader to the index in the language of the browser.
+
+    ``names`` has the languages by their codes.
+    """
+    links = " ".join(f'<a lang="{code}" href="{code}/index.html">{html.escape(name)}</a>'
+                     for code, name in names.items())
+    script = (f"const have = {json.dumps(list(names))}; const want = navigator.languages.flatMap("
+              "l => [l, l.split('-')[0]]).find(l => have.includes(l)) ?? have[0];"
               "location.replace(want + '/index.html');")
-    return f"{_ENTRANCE}<body>{links}<script>{script}</script></body></html>\n"
+    return (f'{_ENTRANCE}<meta name="viewport" content="width=device-width, initial-scale=1">'
+            f"{_ICON}</head><body>{links}<script>{script}</script></body></html>\n")
 
 
 def _script_json(value: object) -> str:

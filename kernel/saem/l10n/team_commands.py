@@ -10,9 +10,11 @@ Invariant: a command that refuses changes nothing.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import shutil
 from collections.abc import Callable
+from typing import Any, TypeVar
 
 import click
 import polib
@@ -24,6 +26,9 @@ from saem.l10n import catalog, glossary, review, team, terms
 from saem.l10n.project import Project
 from saem.l10n.source import read
 
+T = TypeVar("T")
+# Columns of a terminal: from WIDE the whole table of progress has room, from NARROW the short one.
+WIDE, NARROW = 110, 75
 as_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
@@ -43,12 +48,24 @@ language_option = click.option("--lang", default="ko", show_default=True, callba
                                help="The language of the translation.")
 languages_option = click.option("--lang", "languages", multiple=True, callback=_chosen,
                                 help="Only this language.")
+def alone(command: Callable[..., T]) -> Callable[..., T]:
+    """A command that reads, changes and writes: it waits for others that do."""
+
+    @functools.wraps(command)
+    def run(tree: Project, *args: Any, **options: Any) -> T:
+        with tree.changing():
+            return command(tree, *args, **options)
+
+    return run
+
+
 name_option = click.option("--by", required=True, help="Your name, as it will be kept.")
 
 
 @click.command()
 @as_json_option
-@click.option("--max-age", type=float, help="Fail if a last green run is more days ago.")
+@click.option("--max-age", type=click.FloatRange(0),
+              help="Fail if a last green run is more days ago.")
 @click.pass_obj
 def status(tree: Project, as_json: bool, max_age: float | None) -> None:
     """Show how far each translation is, who works on it, and its last green run."""
@@ -59,7 +76,8 @@ def status(tree: Project, as_json: bool, max_age: float | None) -> None:
         click.echo(json.dumps(rows, ensure_ascii=False))
     else:
         # Where there is no terminal, as in a log, lines may be long.
-        Console(width=shutil.get_terminal_size((120, 24)).columns).print(_table(rows))
+        width = shutil.get_terminal_size((120, 24)).columns
+        Console(width=width).print(_table(rows, width))
         for row in old:
             ran = ("has not run yet as it is now" if row["run_days"] is None
                    else f"last ran without a failure {row['run_days']:.1f} days ago")
@@ -68,16 +86,21 @@ def status(tree: Project, as_json: bool, max_age: float | None) -> None:
     raise SystemExit(1 if old else 0)
 
 
-def _table(rows: list[dict]) -> Table:
-    table = Table("lesson", "lang", "units", *catalog.STATES, "words", "done", "by", "run",
-                  box=None, pad_edge=False)
+def _table(rows: list[dict], width: int) -> Table:
+    """The rows; in a narrow terminal without counts of units and words, and who works on each."""
+    titles = ("lesson", "lang", "units", *catalog.STATES, "words", "done", "by", "run")
+    left_out = () if width >= WIDE else ("units", "words", "by")
+    shown = [at for at, title in enumerate(titles) if title not in left_out]
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    for at in shown:
+        table.add_column(titles[at], overflow="fold", no_wrap=width >= NARROW and at == 0)
     for row in rows + [_total(rows)] if rows else []:
         age = "–" if row["run_days"] is None else f"{row['run_days']:.1f} d"
         names = [row["translator"], row["reviewer"]]
         by = " → ".join(name or "–" for name in names) if any(names) else "–"
         cells = [row["lesson"], row["language"], row["units"],
                  *(row[state] for state in catalog.STATES), row["words"], _done(row), by, age]
-        table.add_row(*(Text(str(cell)) for cell in cells))
+        table.add_row(*(Text(str(cells[at])) for at in shown))
     return table
 
 
@@ -101,6 +124,7 @@ def _total(rows: list[dict]) -> dict:
 @click.option("--to", "translator", help="Who translates; '' for nobody yet.")
 @click.option("--reviewer", help="Who reviews; '' for nobody yet.")
 @click.pass_obj
+@alone
 def assign(tree: Project, lesson: str, lang: str, translator: str | None, reviewer: str | None
            ) -> None:
     """Note who translates LESSON and who reviews it; what is left out stays as it is."""
@@ -131,6 +155,7 @@ def run_lessons(tree: Project, lessons: tuple[str, ...], languages: tuple[str, .
 @name_option
 @click.option("--unit", "contexts", multiple=True, help="Only this unit, as cell|kind|index.")
 @click.pass_obj
+@alone
 def sign(tree: Project, lesson: str, lang: str, by: str, contexts: tuple[str, ...]) -> None:
     """Stand for the translations of LESSON that are not signed yet."""
 
@@ -147,6 +172,7 @@ def sign(tree: Project, lesson: str, lang: str, by: str, contexts: tuple[str, ..
 @name_option
 @click.option("--unit", "contexts", multiple=True, help="Only this unit, as cell|kind|index.")
 @click.pass_obj
+@alone
 def accept(tree: Project, lesson: str, lang: str, by: str, contexts: tuple[str, ...]) -> None:
     """Accept the signed translations of LESSON as their reviewer, without the page."""
     _each(tree, lesson, lang, contexts, lambda e: review.review(e, by))
@@ -155,7 +181,10 @@ def accept(tree: Project, lesson: str, lang: str, by: str, contexts: tuple[str, 
 def _each(tree: Project, lesson: str, lang: str, contexts: tuple[str, ...],
           act: Callable[[polib.POEntry], None]) -> None:
     """Do ``act`` to the chosen entries and save, or, if one refuses, change nothing."""
-    path = tree.catalog(tree.lesson(lesson).stem, lang)
+    name = tree.lesson(lesson).stem
+    path = tree.catalog(name, lang)
+    if not path.is_file():
+        raise ValueError(f"{lang}/{name} has no PO file yet. Run `saem l10n merge {lesson}` first.")
     po = catalog.load(path, lang)
     entries = catalog.active(po)
     unknown = [context for context in contexts if context not in entries]
@@ -206,6 +235,7 @@ def show_term(tree: Project, name: str, lang: str, as_json: bool) -> None:
 @name_option
 @click.option("--why", required=True, help="The reason, in any language.")
 @click.pass_obj
+@alone
 def propose_term(tree: Project, name: str, word: str, by: str, why: str) -> None:
     """Propose WORD for the term NAME."""
     terms.propose(tree.glossary, name, word, by, why)
@@ -219,6 +249,7 @@ def propose_term(tree: Project, name: str, word: str, by: str, why: str) -> None
 @click.option("--why-en", required=True, help="The reason in English.")
 @click.option("--why-ko", required=True, help="The reason in Korean.")
 @click.pass_obj
+@alone
 def decide_term(tree: Project, name: str, word: str, by: str, why_en: str, why_ko: str) -> None:
     """Make WORD, which somebody else proposed, the word for the term NAME."""
     terms.decide(tree.glossary, name, word, by, why_en, why_ko)

@@ -10,12 +10,13 @@ Invariant: a rule that is not in ``RULES`` does not exist, and each one in it ha
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import polib
 
 from saem.l10n.build import planned
-from saem.l10n.catalog import active, load, state
+from saem.l10n.catalog import active, load, state, state_of
 from saem.l10n.glossary import Glossary
 from saem.l10n.glossary import load as load_glossary
 from saem.l10n.lint.base import MARKDOWN, Finding, Hit, Pair, finding
@@ -28,7 +29,7 @@ from saem.l10n.lint.spacing import SPACING
 from saem.l10n.lint.structure import MESSAGES, REASONS, differences
 from saem.l10n.project import Project
 from saem.l10n.source import Lesson, read
-from saem.l10n.units import Unit, units
+from saem.l10n.units import units
 
 RULES = (STATE, EMPHASIS, PARTICLE, DUAL, REGISTER, NFC, TERMS, KEPT, LINKS, NUMBERS, GLYPHS,
          BLOCKS, HTML, DIRECTIONS)
@@ -36,24 +37,22 @@ RULES = (STATE, EMPHASIS, PARTICLE, DUAL, REGISTER, NFC, TERMS, KEPT, LINKS, NUM
 OPTIONAL = (SPACING,)
 
 
-def lint(project: Project, say: str = "en", spacing: bool = False) -> list[Finding]:
+def lint(project: Project, say: str = "en", spacing: bool = False,
+         only: Sequence[Path] = ()) -> list[Finding]:
     """All findings, messages in the language ``say``; ``spacing`` adds hints on word spacing.
 
+    ``only`` names sources of lessons and pages; by default all are read.
     Raises SourceError, GlossaryError.
     """
     glossary = load_glossary(project.glossary)
     findings: list[Finding] = []
-    for path in project.lessons():
+    for path in only or (*project.lessons(), *project.pages()):
         lesson = read(path)
         findings += _source(lesson, say)
         for language in project.languages:
             findings += _translation(project, lesson, language, glossary, say, spacing)
-            findings += _structure(project, lesson, language, say)
-    for path in project.pages():
-        prose = read(path)
-        findings += _source(prose, say)
-        for language in project.languages:
-            findings += _translation(project, prose, language, glossary, say, spacing)
+            if path not in project.pages():
+                findings += _structure(project, lesson, language, say)
     return findings
 
 
@@ -87,21 +86,15 @@ def fix(project: Project, lesson: Lesson, language: str) -> tuple[polib.POFile, 
     glossary = load_glossary(project.glossary)
     po = load(project.catalog(lesson.name, language), language)
     changed = 0
-    for unit, entry in _entries(lesson, active(po)):
-        if entry is not None and entry.msgstr:
+    entries = active(po)
+    for unit in units(lesson):
+        entry = entries.get(unit.context)
+        if entry is not None and entry.msgid == unit.text and entry.msgstr:
             text = fixed(Pair(unit.kind, unit.text, entry.msgstr, state(entry), glossary,
                               language))
             changed += text != entry.msgstr
             entry.msgstr = text
     return po, changed
-
-
-def _entries(lesson: Lesson, entries: dict[str, polib.POEntry]
-             ) -> Iterator[tuple[Unit, polib.POEntry | None]]:
-    """Each unit with the entry that translates it as it is, if any."""
-    for unit in units(lesson):
-        entry = entries.get(unit.context)
-        yield unit, entry if entry is not None and entry.msgid == unit.text else None
 
 
 def _source(lesson: Lesson, say: str) -> Iterator[Finding]:
@@ -115,9 +108,11 @@ def _translation(
     project: Project, lesson: Lesson, language: str, glossary: Glossary, say: str, spacing: bool
 ) -> Iterator[Finding]:
     entries = active(load(project.catalog(lesson.name, language), language))
-    for unit, entry in _entries(lesson, entries):
+    for unit in units(lesson):
+        entry = entries.get(unit.context)
         translation = entry.msgstr if entry is not None else ""
-        pair = Pair(unit.kind, unit.text, translation, state(entry), glossary, language)
+        condition = state_of(unit.text, entry)
+        pair = Pair(unit.kind, unit.text, translation, condition, glossary, language)
         yield from check_pair(pair, say, f"{language}/{lesson.name}", unit.context, spacing)
 
 

@@ -81,7 +81,8 @@ class Finding:
 
 def finding(rule: Rule, hit: Hit, file: str, unit: str, say: str) -> Finding:
     """The finding of ``rule`` for ``hit``, worded in the language ``say``."""
-    return Finding(rule.id, file, unit, rule.message[say].format(hit.detail), rule.reason[say],
+    detail = hit.detail.removesuffix(".")  # the message ends with a full stop
+    return Finding(rule.id, file, unit, rule.message[say].format(detail), rule.reason[say],
                    hit.wrong, hit.right, hit.mechanical)
 
 

@@ -7,6 +7,14 @@ const rows = () => [...document.querySelectorAll(".row")];
 const waiting = (row) => row.dataset.state !== "reviewed";
 let current = null;
 
+// What was typed and not saved stays with the tab: a page that is loaded again opens it again.
+const drafts = {
+  key: (row, action) => ["saem", document.title, action, row.id].join("\n"),
+  read: (row, action) => sessionStorage.getItem(drafts.key(row, action)),
+  keep: (row, action, text) => sessionStorage.setItem(drafts.key(row, action), text),
+  drop: (row, action) => sessionStorage.removeItem(drafts.key(row, action)),
+};
+
 function say(text) {
   document.getElementById("message").textContent = text;
 }
@@ -45,7 +53,7 @@ const cookie = () => /(?:^|;\s*)_xsrf=([^;]*)/.exec(document.cookie)?.[1] ?? "";
 async function post(action, row, text) {
   const headers = { "Content-Type": "application/json", "X-XSRFToken": cookie() };
   if (token) headers["X-Saem-Token"] = token;
-  const body = JSON.stringify({ unit: row.id, text, seen: document.body.dataset.version });
+  const body = JSON.stringify({ unit: row.id, text, seen: row.dataset.seen });
   let answer, said;
   try {
     answer = await fetch(`${action}?${query}`, { method: "POST", headers, body });
@@ -54,11 +62,8 @@ async function post(action, row, text) {
     say(document.body.dataset.unreachable);
     return null;
   }
-  if (!answer.ok) {
-    say(said.message);
-    return null;
-  }
-  return said;
+  if (!answer.ok) say(said.message);
+  return answer.ok || said.row ? said : null;
 }
 
 // While somebody types: what would the lint say of this?  Only the answer to the last question counts.
@@ -74,21 +79,25 @@ async function judge(row, text) {
 async function ask(action, row, text = "") {
   const said = await post(action, row, text);
   if (!said) return null;
-  document.body.dataset.version = said.version;
   const holder = document.createElement("template");
   holder.innerHTML = said.row;
   const fresh = holder.content.firstElementChild;
   row.replaceWith(fresh);
-  say("");
   count();
   choose(fresh);
+  if (said.message) { // somebody else changed it: what was typed goes on beside what is there now
+    if (action !== "accept") write(fresh, action, text);
+    return null;
+  }
+  drafts.drop(fresh, action);
+  say("");
   return fresh;
 }
 
 function write(row, action, start) {
   if (row.querySelector("textarea")) return;
   const area = document.createElement("textarea");
-  area.value = start;
+  area.value = drafts.read(row, action) ?? start;
   area.lang = action === "edit" ? document.body.dataset.language : "";
   const keep = document.createElement("button");
   keep.textContent = document.body.dataset.save;
@@ -100,10 +109,13 @@ function write(row, action, start) {
   row.querySelector(".translation").after(box);
   const shown = row.querySelector(".findings");
   const before = shown.innerHTML;
-  if (action === "edit") area.addEventListener("input", () => judge(row, area.value));
+  area.addEventListener("input", () => {
+    drafts.keep(row, action, area.value);
+    if (action === "edit") judge(row, area.value);
+  });
   const close = () => { asked += 1; shown.innerHTML = before; box.remove(); choose(row); };
   keep.addEventListener("click", () => { asked += 1; ask(action, row, area.value); });
-  drop.addEventListener("click", close);
+  drop.addEventListener("click", () => { drafts.drop(row, action); close(); });
   area.addEventListener("keydown", (event) => {
     if (event.key === "Escape") close();
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) keep.click();
@@ -153,3 +165,8 @@ document.addEventListener("keydown", (event) => {
 
 count();
 next();
+for (const row of rows()) {
+  for (const action of ["edit", "comment"]) {
+    if (drafts.read(row, action) !== null) write(row, action, row.dataset.text);
+  }
+}

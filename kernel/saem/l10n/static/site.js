@@ -11,11 +11,11 @@ const unfold = () => { menu.open = wide.matches; };
 wide.addEventListener("change", unfold);
 unfold();
 
-// Sections have the same ids in every language: go to the one that is being read.
+// Sections and headings have the same ids in every language: go to the one that is being read.
 function place() {
   if (scrollY < 80) return "";
-  const above = [...document.querySelectorAll("section[id]")]
-    .filter((section) => section.getBoundingClientRect().top < 100);
+  const above = [...document.querySelectorAll("section[id], h2[id], h3[id]")]
+    .filter((part) => part.getBoundingClientRect().top < 100);
   return above.length ? `#${above.at(-1).id}` : location.hash;
 }
 for (const link of document.querySelectorAll(".language")) {
