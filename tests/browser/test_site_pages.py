@@ -57,6 +57,25 @@ def test_the_language_switch_keeps_the_place(address, new_page: NewPage):
     expect(page.locator("#grad-text h2")).to_be_in_viewport()
 
 
+def test_a_page_of_prose_keeps_the_place_too(address, new_page: NewPage):
+    page = new_page("ko-KR")
+    page.goto(f"{address}/ko/ground-rules.html#ground-rules-2")
+    page.get_by_role("link", name="English").click()
+    page.wait_for_url("**/en/ground-rules.html#ground-rules-2")
+
+
+def test_a_term_that_was_found_stands_below_the_header(address, new_page: NewPage):
+    page = new_page()
+    page.goto(f"{address}/en/index.html")
+    page.keyboard.press("/")
+    page.keyboard.insert_text("jaxpr")
+    page.locator("#results a[href^='glossary']").first.click()
+    page.wait_for_url("**/en/glossary.html#term-*")
+    header = page.locator("body > header").bounding_box()
+    row = page.locator("tr:target").bounding_box()
+    assert row["y"] >= header["y"] + header["height"]
+
+
 @pytest.mark.parametrize(("code", "words", "found"), [
     ("en", "asynchronous dispatch", "stopwatches"), ("ko", "비동기 디스패치", "대기열")])
 def test_search_finds_a_section_and_goes_there(
