@@ -758,6 +758,7 @@ export const WORDS = {
   "kind.compile": {"en": "compiled", "ko": "컴파일"},
   "kind.found": {"en": "found the same program", "ko": "같은 프로그램 재사용"},
   "kind.hit": {"en": "hit", "ko": "적중"},
+  "kind.stale": {"en": "hit with an old value", "ko": "예전 값으로 적중"},
   "kind.failed": {"en": "failed", "ko": "실패"},
   "seconds.trace": {"en": "trace", "ko": "추적"},
   "seconds.lower": {"en": "lower", "ko": "로어링"},

@@ -54,6 +54,11 @@ ROWS = {
                      made.signature(made.argument("p['a']"), made.argument("p['b']"),
                                     structure="other"),
                      ("structure", "p", "p['a']", "p['a'], p['b']")),
+    "other leaves of many": (
+        made.signature(*(made.argument(f"p[{i}]['weights']") for i in range(9))),
+        made.signature(*(made.argument(f"p[{i}]['weights']") for i in range(1, 9)),
+                       made.argument("p[9]['weights']"), structure="other"),
+        ("structure", "p", "p[0]['weights']", "p[9]['weights']")),
     "other container": (BASE, dataclasses.replace(BASE, structure="([*],)"),
                         ("structure", None, "((*,), {})", "([*],)")),
     "config": (BASE, dataclasses.replace(BASE, config=(("enable_x64", "True"),)),

@@ -12,7 +12,7 @@ import type { FunctionHistory, FunctionSummary, HistoryModel, Record } from "../
 import { placeLabel, recordDetail, type Visit } from "./detail";
 import { append, el, OWN_KEYS, prose, type Child } from "./dom";
 import type { Locale } from "./locale";
-import { glyph, legend } from "./marks";
+import { glyph, isStale, legend } from "./marks";
 import { csv, find, telling } from "./model";
 import { button } from "./parts";
 import { isDrawn, Sight } from "./sight";
@@ -118,7 +118,7 @@ export class HistoryView {
       el(
         "div",
         { class: "saem-bar" },
-        legend(new Set(model.functions.flatMap(f => f.records.map(r => r.kind))), options.locale),
+        legend(model.functions.flatMap(f => f.records), options.locale),
         exports(model, options.locale)
       )
     );
@@ -333,8 +333,7 @@ function drawMark(
   const inRow = records.some(r => r.id === chosen);
   const reachable = inRow ? record.id === chosen : record.id === records.at(-1)?.id;
   const headline = locale.pick(record.headline).replaceAll("`", "");
-  // A hit with a reason computed with an old value.
-  const stale = record.kind === "hit" && record.reasons.length > 0 ? " saem-stale" : "";
+  const stale = isStale(record) ? " saem-stale" : "";
   const times = record.count > 1 ? ` ×${locale.brief(record.count)}` : "";
   return el(
     "button",

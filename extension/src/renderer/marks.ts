@@ -36,13 +36,19 @@ export function glyph(kind: Record["kind"]): SVGSVGElement {
   );
 }
 
-/** The kinds that occur, each with its shape and its name. */
-export function legend(kinds: ReadonlySet<Record["kind"]>, locale: Locale): HTMLElement {
-  return el(
-    "ul",
-    { class: "saem-legend", "aria-label": locale.say("legend") },
-    KINDS.filter(kind => kinds.has(kind)).map(kind =>
-      el("li", {}, glyph(kind), locale.say(`kind.${kind}`))
-    )
+/** Whether a call found its program and computed with an old value. */
+export function isStale(record: Record): boolean {
+  return record.kind === "hit" && record.reasons.length > 0;
+}
+
+/** The kinds of records that occur, each with its shape and its name. */
+export function legend(records: readonly Record[], locale: Locale): HTMLElement {
+  const kinds = new Set(records.filter(r => !isStale(r)).map(r => r.kind));
+  const shown = KINDS.filter(kind => kinds.has(kind)).map(kind =>
+    el("li", {}, glyph(kind), locale.say(`kind.${kind}`))
   );
+  if (records.some(isStale)) {
+    shown.push(el("li", { class: "saem-stale" }, glyph("hit"), locale.say("kind.stale")));
+  }
+  return el("ul", { class: "saem-legend", "aria-label": locale.say("legend") }, shown);
 }

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import re
 from collections.abc import Callable, Iterator
 from typing import NoReturn
 
@@ -76,8 +77,9 @@ class Check:
         except AssertionError as error:
             self._end(Result(self.name, "wrong", text, _lines(str(error))))
         except Exception as error:
-            first = str(error).split("\n", 1)[0]
-            raised = f"{type(error).__name__}: {first}"
+            # The words are shown as code: a mark of code inside would end it.
+            words = re.sub(r":\n\s*", ": ", str(error), count=1).split("\n", 1)[0].replace("`", "'")
+            raised = f"{type(error).__name__}: {words}"
             # A misspelt name is not a mistake that the hint of this block is about.
             hint = "" if isinstance(error, NameError) else text
             self._end(Result(self.name, "wrong", hint, (say("raised", error=raised),)))

@@ -37,6 +37,7 @@ STYLE = """
 .saem-gate :is(.saem-gate-commit, .saem-gate-reset, input):focus-visible {
   outline: 2px solid var(--saem-gate-accent); outline-offset: 2px;
 }
+.saem-gate-verdict { white-space: pre-wrap; }
 .saem-gate-verdict[data-state="right"] { color: light-dark(#1b703a, #6fce8d); }
 .saem-gate-verdict[data-state="wrong"] { color: light-dark(#a63f1b, #ff9a6b); }
 .saem-gate code, .saem-gate-verdict code { font-family: var(--jp-code-font-family, monospace); }

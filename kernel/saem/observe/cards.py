@@ -57,6 +57,10 @@ _SCALAR = Text(
     "수 하나로 만드십시오. `jax.grad(lambda x: f(x).sum())`. 다른 값도 돌려주려면 `has_aux=True`를 "
     "씁니다.",
 )
+_LOSS_ALONE = Text(
+    "Return the loss alone; other results come back beside the gradient with `has_aux=True`.",
+    "손실만 돌려주십시오. 다른 값도 함께 받으려면 `has_aux=True`를 씁니다.",
+)
 _JACOBIAN = Text(
     "For all derivatives of several outputs use `jax.jacrev`, `jax.jacfwd` or `jax.vjp`.",
     "출력이 여럿이면 `jax.jacrev`, `jax.jacfwd`, `jax.vjp`를 쓰십시오.",
@@ -189,7 +193,7 @@ CARDS: dict[str, Card] = {
              "함수가 값을 하나가 아니라 여러 개 돌려줍니다"),
         Text("`grad` needs a function that returns one real number.",
              "`grad`에는 실수 하나를 돌려주는 함수가 필요합니다."),
-        (_SCALAR, _JACOBIAN), "01"),
+        (_LOSS_ALONE, _JACOBIAN), "01"),
     "grad.C4": Card(
         Text("The function returns an array, not one number",
              "함수가 수 하나가 아니라 배열을 돌려줍니다"),

@@ -160,7 +160,7 @@ def _structure(old: Signature, new: Signature) -> list[_Difference]:
             variant = "structure.given" if now else "structure.omitted"
             changes.append(_Difference(variant, top, _types(was), _types(now)))
         else:
-            changes.append(_Difference("structure.leaves", top, _paths(was), _paths(now)))
+            changes.append(_Difference("structure.leaves", top, *_paths(was, now)))
     return changes
 
 
@@ -168,8 +168,15 @@ def _types(leaves: list[Argument]) -> str | None:
     return _brief(", ".join(map(short_type, leaves))) if leaves else None
 
 
-def _paths(leaves: list[Argument]) -> str:
-    return _brief(", ".join(leaf.path for leaf in leaves))
+def _paths(was: list[Argument], now: list[Argument]) -> list[str]:
+    """Return the leaves before and now; where they are many, those alone that the other lacks."""
+    before, after = [leaf.path for leaf in was], [leaf.path for leaf in now]
+    shown = [", ".join(before), ", ".join(after)]
+    if [_brief(text) for text in shown] == shown:
+        return shown
+    gone, new = ([path for path in these if path not in others]
+                 for these, others in ((before, set(after)), (after, set(before))))
+    return [_brief(", ".join(gone)) or "-", _brief(", ".join(new)) or "-"]
 
 
 def _argument(old: Argument, new: Argument) -> list[_Difference]:

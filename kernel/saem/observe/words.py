@@ -45,6 +45,7 @@ _LABELS: dict[str, Text] = {
     "kind.compile": Text("compiled", "컴파일"),
     "kind.found": Text("found the same program", "같은 프로그램 재사용"),
     "kind.hit": Text("hit", "적중"),
+    "kind.stale": Text("hit with an old value", "예전 값으로 적중"),
     "kind.failed": Text("failed", "실패"),
     "seconds.trace": Text("trace", "추적"),
     "seconds.lower": Text("lower", "로어링"),

@@ -237,9 +237,12 @@ class Copy(Unary):
 def weak_scalar(number: Any, dtype: Any) -> Any:
     """Return a Python or NumPy number as a weak scalar of ``dtype``, cast as arrays are.
 
-    It is a Python number, if that has this dtype in programs.  Else ``enable_x64`` was changed
-    after the array was made beside which it is used.
+    It is a Python number, if that has this dtype in programs: a float with all of its digits, which
+    a jaxpr prints.  Else ``enable_x64`` was changed after the array was made beside which it is
+    used.
     """
+    if type(number) in (float, complex) and aval_of(number).dtype == dtype:
+        return number
     number = cast(np.asarray(number), dtype)[()].item()
     return number if aval_of(number).dtype == dtype else convert(number, dtype, True)
 
