@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from saem._jaxlib import ArrayImpl
 from saem.compile.lowering import lower_apart
 from saem.core import dtypes, errors, tree
 from saem.core.avals import ShapedArray, aval_of, is_array_like
@@ -332,12 +333,15 @@ WINDOWS = {add: ReduceWindowSum, larger: ReduceWindowMax, smaller: ReduceWindowM
 def starts_neutral(computation: Callable, start: Any, dtype: Any) -> bool:
     """Return whether ``start`` is a number that ``computation`` leaves all as it is with.
 
-    Of integers that is also the infinity beyond all of them.
+    Of integers that is also the infinity beyond all of them.  A number in an array counts in its
+    own dtype, which need not be ``dtype``.
     """
     try:
         known = KNOWN.get(computation)
     except TypeError:  # not hashable
         return False
+    if known is not None and type(start) is ArrayImpl and start.is_fully_addressable:
+        start, dtype = np.asarray(start)[()], start.dtype
     if known is None or not isinstance(start, SCALARS) or np.ndim(start):
         return False
     if np.isinf(start) and computation in (larger, smaller):

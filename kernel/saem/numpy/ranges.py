@@ -142,9 +142,11 @@ def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: 
     """
     num = _checked_count(num)
     check_arraylike("logspace", start, stop, base)
-    out_dtype, dtype = _types("logspace", dtype, start, stop, base)
+    out_dtype, dtype = _types("logspace", dtype, start, stop)
     powers, _ = _evenly(start, stop, num, endpoint, dtype)
-    base = convert_value(as_value(base), dtype, False)
+    base = as_value(base)
+    if not dtypes.is_complex(aval_of(base).dtype):  # of a complex power the real part stays
+        base = convert_value(base, dtype, False)
     return _truncated(arithmetic.power(base, powers), out_dtype, operator.index(axis))
 
 
