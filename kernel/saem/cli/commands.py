@@ -82,9 +82,10 @@ def saem() -> None:
 @click.option("--no-browser", is_flag=True, help="Print the address; open no browser.")
 @click.argument("folder", metavar="[DIR]", type=click.Path(path_type=Path), default="saem-lessons")
 def lab(lang: str | None, port: int | None, no_browser: bool, folder: Path) -> None:
-    """Copy the lessons into DIR (default: saem-lessons) and open the first in JupyterLab.
+    """Copy the lessons into DIR and open the first in JupyterLab.
 
-    Your own changes are never overwritten. The server can be reached from this machine only.
+    DIR is saem-lessons by default. Your own changes are never overwritten. The server can be
+    reached from this machine only.
     """
     language = choose_language(lang, os.environ)
     folder = folder.expanduser()
@@ -122,7 +123,7 @@ def report(outcomes: list[Outcome], folder: Path) -> None:
 
 @saem.command()
 def doctor() -> None:
-    """Say what is installed here, which devices there are, and what is missing."""
+    """Say what is installed and missing, and which devices there are."""
     table = Table(box=None, pad_edge=False)
     for heading in ("part", "found", "to try"):
         table.add_column(heading, overflow="fold")
@@ -143,7 +144,10 @@ def doctor() -> None:
 @click.option("--names", is_flag=True, help="List each name that is not here, with the reason.")
 @click.option("--json", "as_json", is_flag=True, help="Print a row for each name, as JSON.")
 def coverage(module: str, names: bool, as_json: bool) -> None:
-    """Count the public names of JAX 0.10.2 that are here: all, or those of MODULE (jax.numpy)."""
+    """Count the public names of JAX 0.10.2 that are here.
+
+    MODULE names one module, such as jax.numpy; by default all are counted.
+    """
     rows = list(survey(module))
     if not rows:
         raise click.ClickException(

@@ -35,7 +35,7 @@ _STYLES = {"right": "green", "wrong": "red"}
 @click.option("--page", type=click.Path(path_type=Path, dir_okay=False),
               help="Write a page (.html), too.")
 def gates(folder: Path, as_json: bool, page: Path | None) -> None:
-    """Show what learners answered, in the notebooks that they saved below FOLDER."""
+    """Show what learners answered in the notebooks below FOLDER."""
     if page is not None:
         page_file.check(page)
     view = notebook.gates(folder)

@@ -100,7 +100,7 @@ def merge(tree: Project, lessons: tuple[str, ...]) -> None:
 def build(
     tree: Project, lessons: tuple[str, ...], languages: tuple[str, ...], check: bool, run: bool
 ) -> None:
-    """Build the notebooks of LESSONS, executed, and the pages beside them."""
+    """Build and execute the notebooks of LESSONS, and the other pages."""
     if check:
         problems = building.check(tree)
         for problem in problems:
@@ -128,7 +128,10 @@ def build(
 @click.pass_obj
 def lint(tree: Project, lessons: tuple[str, ...], as_json: bool, say: str, fixing: bool,
          spacing: bool) -> None:
-    """Look for mistakes in LESSONS (all by default) and their translations."""
+    """Look for mistakes in LESSONS and their translations.
+
+    By default all lessons and pages are read.
+    """
     chosen = tree.chosen(lessons) + ([] if lessons else tree.pages())
     if fixing:
         for name, language, changed in _fix(tree, chosen):
@@ -195,7 +198,10 @@ def open_review(tree: Project, lesson: str, lang: str, by: str, say: str, agains
 @click.option("--against", default="HEAD", help="Compare translations with this git revision.")
 @click.pass_obj
 def write_page(tree: Project, lesson: str, output: Path, lang: str, say: str, against: str) -> None:
-    """Write the review page of LESSON to the file OUTPUT (.html), for a pull request."""
+    """Write the review page of LESSON to a file, for a pull request.
+
+    OUTPUT ends in .html.
+    """
     page_file.check(output)
     source = tree.lesson(lesson)
     path = tree.catalog(source.stem, lang)
@@ -210,9 +216,10 @@ def write_page(tree: Project, lesson: str, output: Path, lang: str, say: str, ag
 @click.option("--branch", help="The branch that holds the built notebooks; as it is, by default.")
 @click.pass_obj
 def publish(tree: Project, repository: str, branch: str | None) -> None:
-    """Name the public REPOSITORY (owner/name on GitHub): every Colab link opens its lesson.
+    """Name the public REPOSITORY from which Colab opens lessons.
 
-    Nothing runs, and outputs stay. Name '' to let the links open Colab itself again.
+    It is called owner/name on GitHub. Nothing runs, and outputs stay. Name '' to let the links open
+    Colab itself again.
     """
     for path in building.publish(tree, repository, branch or tree.branch):
         click.echo(f"wrote {path.relative_to(tree.root)}")
@@ -241,7 +248,7 @@ def write_site(tree: Project, out: Path, repository: str) -> None:
 @click.pass_obj
 @alone
 def import_notebook(tree: Project, file: Path, by: str, anyway: bool) -> None:
-    """Take the texts of an edited notebook FILE.ipynb back into its PO file."""
+    """Take the texts of an edited notebook back into its PO file."""
     done = bring_back(tree, file, by, anyway)
     click.echo(f"{done.language}/{done.lesson}: {len(done.changed)} unit(s) changed")
     for context in done.changed:

@@ -68,7 +68,7 @@ name_option = click.option("--by", required=True, help="Your name, as it will be
               help="Fail if a last green run is more days ago.")
 @click.pass_obj
 def status(tree: Project, as_json: bool, max_age: float | None) -> None:
-    """Show how far each translation is, who works on it, and its last green run."""
+    """Show how far each translation is, and its last green run."""
     rows = team.progress(tree)
     old = [row for row in rows if max_age is not None and row["runs"]
            and (row["run_days"] is None or row["run_days"] > max_age)]
@@ -127,7 +127,10 @@ def _total(rows: list[dict]) -> dict:
 @alone
 def assign(tree: Project, lesson: str, lang: str, translator: str | None, reviewer: str | None
            ) -> None:
-    """Note who translates LESSON and who reviews it; what is left out stays as it is."""
+    """Note who translates LESSON and who reviews it.
+
+    What is left out stays as it is.
+    """
     name = tree.lesson(lesson).stem
     translator, reviewer = team.assign(tree, name, lang, translator, reviewer)
     names = f"{translator or 'nobody'} translates, {reviewer or 'nobody'} reviews"
@@ -139,7 +142,7 @@ def assign(tree: Project, lesson: str, lang: str, translator: str | None, review
 @languages_option
 @click.pass_obj
 def run_lessons(tree: Project, lessons: tuple[str, ...], languages: tuple[str, ...]) -> None:
-    """Execute LESSONS as they are now, write no notebook, and note which ran green."""
+    """Execute LESSONS, write no notebook, and note which ran green."""
     failed = False
     for path in tree.chosen(lessons):
         for language in languages or (tree.source_language, *tree.languages):
@@ -174,7 +177,7 @@ def sign(tree: Project, lesson: str, lang: str, by: str, contexts: tuple[str, ..
 @click.pass_obj
 @alone
 def accept(tree: Project, lesson: str, lang: str, by: str, contexts: tuple[str, ...]) -> None:
-    """Accept the signed translations of LESSON as their reviewer, without the page."""
+    """Accept the signed translations of LESSON without the page."""
     _each(tree, lesson, lang, contexts, lambda e: review.review(e, by))
 
 
@@ -208,7 +211,7 @@ def term() -> None:
 @as_json_option
 @click.pass_obj
 def show_term(tree: Project, name: str, lang: str, as_json: bool) -> None:
-    """Show the term NAME and every place where it is used, in both languages."""
+    """Show the term NAME and where it is used, in both languages."""
     found = terms.find(glossary.load(tree.glossary), name)
     places = terms.uses(tree, found, lang)
     if as_json:
@@ -251,7 +254,7 @@ def propose_term(tree: Project, name: str, word: str, by: str, why: str) -> None
 @click.pass_obj
 @alone
 def decide_term(tree: Project, name: str, word: str, by: str, why_en: str, why_ko: str) -> None:
-    """Make WORD, which somebody else proposed, the word for the term NAME."""
+    """Make WORD, which somebody else proposed, the word for NAME."""
     terms.decide(tree.glossary, name, word, by, why_en, why_ko)
     click.echo(f"{name} → {word}; run `saem l10n lint` to see what must change")
 
