@@ -160,7 +160,8 @@ def _structure(old: Signature, new: Signature) -> list[_Difference]:
             variant = "structure.given" if now else "structure.omitted"
             changes.append(_Difference(variant, top, _types(was), _types(now)))
         else:
-            changes.append(_Difference("structure.leaves", top, *_paths(was, now)))
+            gone, come = _paths(was, now)
+            changes.append(_Difference("structure.leaves", top, gone, come))
     return changes
 
 
@@ -168,15 +169,15 @@ def _types(leaves: list[Argument]) -> str | None:
     return _brief(", ".join(map(short_type, leaves))) if leaves else None
 
 
-def _paths(was: list[Argument], now: list[Argument]) -> list[str]:
+def _paths(was: list[Argument], now: list[Argument]) -> tuple[str, str]:
     """Return the leaves before and now; where they are many, those alone that the other lacks."""
     before, after = [leaf.path for leaf in was], [leaf.path for leaf in now]
-    shown = [", ".join(before), ", ".join(after)]
-    if [_brief(text) for text in shown] == shown:
+    shown = ", ".join(before), ", ".join(after)
+    if all(_brief(text) == text for text in shown):
         return shown
-    gone, new = ([path for path in these if path not in others]
-                 for these, others in ((before, set(after)), (after, set(before))))
-    return [_brief(", ".join(gone)) or "-", _brief(", ".join(new)) or "-"]
+    gone = ", ".join(path for path in before if path not in set(after))
+    new = ", ".join(path for path in after if path not in set(before))
+    return _brief(gone) or "-", _brief(new) or "-"
 
 
 def _argument(old: Argument, new: Argument) -> list[_Difference]:
