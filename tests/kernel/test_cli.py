@@ -238,6 +238,22 @@ def test_missing_packages_are_named_with_their_extra(monkeypatch, capsys):
     assert "pip install 'saem[lab]'" in message
 
 
+def test_every_package_that_the_command_imports_is_looked_for():
+    """In another process: which packages do the modules import that the command loads?"""
+    code = (
+        "import ast, sys; from pathlib import Path; import saem.cli.commands, saem.l10n.commands\n"
+        "files = [Path(module.__file__) for name, module in sys.modules.items()\n"
+        "         if name.startswith(('saem.cli', 'saem.l10n'))]\n"
+        "for node in [n for file in files for n in ast.walk(ast.parse(file.read_text()))]:\n"
+        "    names = [a.name for a in node.names] if isinstance(node, ast.Import) else []\n"
+        "    names += [node.module] if isinstance(node, ast.ImportFrom) else []\n"
+        "    print(*(name.split('.')[0] for name in names))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    imported = set(done.stdout.split()) - sys.stdlib_module_names - {"saem"}
+    assert {"click", "polib"} <= imported <= set(main.NEEDED)
+
+
 def test_main_imports_nothing_from_the_extra():
     code = (
         "import sys, saem.cli.main; "

@@ -25,6 +25,7 @@ tracebacks: Any = later("saem.observe.tracebacks")  # only a program that fails 
 NEEDED = {
     "click": "click",
     "rich": "rich",
+    "filelock": "filelock",
     "polib": "polib",
     "markdown_it": "markdown-it-py",
     "yaml": "pyyaml",
