@@ -110,8 +110,8 @@ class Project:
         except Timeout as error:
             raise OSError("another command is changing the translations; nothing was written. "
                           f"Try again when it has ended (it holds {held}).") from error
-        except OSError as error:
-            raise OSError(f"{held} cannot be written: {error.strerror}.") from error
+        except (OSError, NotImplementedError) as error:  # the latter where a disk knows no locks
+            raise OSError(f"{held} cannot be locked; nothing was written: {error}") from error
         try:
             yield
         finally:
