@@ -922,6 +922,7 @@ if __name__ == "__main__":
     assert sys.modules["__main__"].Point is Point and pickle.loads(pickle.dumps(Point)) is Point
     import beside
     print(sys.argv, beside.name, __file__, "annotations" in globals(), sys.stdin.read())
+    print(type(__builtins__), type(__loader__), sorted(globals()), __spec__, __package__)
     raise SystemExit(7)
 """
 

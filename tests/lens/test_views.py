@@ -216,6 +216,29 @@ def test_gates_of_a_folder(tmp_path):
     assert model.unreadable == ("c.ipynb",)
 
 
+def test_files_and_answers_that_no_page_can_hold_hide_no_others(tmp_path):
+    """Nested too deep, a byte order mark, half a letter, another encoding, a long word."""
+    said = '<div data-gate="g" data-state="right" data-guess="{}"></div>'
+
+    def notebook(guess):
+        cell = {"cell_type": "code", "outputs": [{"data": {"text/html": said.format(guess)}}]}
+        return json.dumps({"cells": [cell]})
+
+    (tmp_path / "deep.ipynb").write_text("[" * 200_000 + "]" * 200_000)
+    (tmp_path / "mark.ipynb").write_text(notebook("6"), encoding="utf-8-sig")
+    (tmp_path / "half.ipynb").write_text(notebook("\ud800"))
+    (tmp_path / "long.ipynb").write_text(notebook("x" * 100_000))
+    other = os.fsencode(tmp_path) + b"/\xb1\xe8.ipynb"
+    with open(other, "w") as file:
+        file.write(notebook("7"))
+    view = gates(tmp_path)
+    guesses = {row.notebook: row.guess for row in view.model.rows}
+    assert view.model.unreadable == ("deep.ipynb",)
+    assert guesses == {"mark.ipynb": "6", "half.ipynb": "?", "long.ipynb": "x" * 199 + "…",
+                       "??.ipynb": "7"}
+    assert "long.ipynb" in view.save(tmp_path / "page.html").read_text(encoding="utf-8")
+
+
 def test_an_answer_counts_whatever_an_earlier_cell_still_shows(tmp_path):
     """The question was answered after the cell that judges it ran."""
     said = ('<div data-gate="g" data-state="{}" data-guess="6"></div>',

@@ -89,6 +89,25 @@ def test_numbers_have_a_tolerance(one, two, same):
     assert checking.same_text(one, two, 2e-5) is same
 
 
+def test_a_long_line_and_one_that_was_written_over(tmp_path):
+    path = notebook(
+        tmp_path / "long.ipynb",
+        cell("print('x' * 2_000_000)", stream("x" * 2_000_000 + "\n")),
+        cell("for i in range(3): print(i, end='\\r')\nprint('done')", stream("done\n")),
+        cell("print('a\\r\\nb')", stream("a\nb\n")))
+    assert checking.check(path, timeout=60) == []
+
+
+def test_a_notebook_in_another_language_is_refused(tmp_path):
+    path = notebook(tmp_path / "julia.ipynb", cell("1", value("1")))
+    stored = nbformat.read(path, as_version=4)
+    stored.metadata = nbformat.from_dict({"kernelspec": {"name": "julia-1.10", "display_name": "J"},
+                                          "language_info": {"name": "julia"}})
+    nbformat.write(stored, path)
+    with pytest.raises(ValueError, match=r"needs the kernel 'julia-1\.10'"):
+        checking.check(path)
+
+
 def test_a_cell_that_takes_too_long_is_named(tmp_path):
     path = notebook(tmp_path / "slow.ipynb", cell("1", value("1")),
                     cell("import time; time.sleep(300)"))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import click
 from rich.table import Table
 from rich.text import Text
 
+from saem.cli.server import choose_language
 from saem.cli.tables import print_table
 from saem.core.lazy import later
 
@@ -32,13 +34,15 @@ _STYLES = {"right": "green", "wrong": "red"}
 @click.command("gates")
 @click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--lang", type=click.Choice(["en", "ko"]), help="Language of the page.")
 @click.option("--page", type=click.Path(path_type=Path, dir_okay=False),
               help="Write a page (.html), too.")
-def gates(folder: Path, as_json: bool, page: Path | None) -> None:
+def gates(folder: Path, as_json: bool, lang: str | None, page: Path | None) -> None:
     """Show what learners answered in the notebooks below FOLDER."""
     if page is not None:
         page_file.check(page)
     view = notebook.gates(folder)
+    view.lang = choose_language(lang, os.environ)
     rows = [{"learner": row.notebook.split("/")[0], **dataclasses.asdict(row)}
             for row in view.model.rows]
     if page is not None:

@@ -15,13 +15,14 @@ of an error that ends it begins in the program too, and leaves out the engine's 
 
 from __future__ import annotations
 
+import builtins
 import importlib.util
 import io
 import os
 import runpy
 import sys
 from collections.abc import Sequence
-from importlib.machinery import PathFinder
+from importlib.machinery import BuiltinImporter, PathFinder, SourceFileLoader
 from types import ModuleType
 
 from saem import dropin
@@ -102,8 +103,10 @@ def _run_script(path: str) -> None:
 def _run_code(code: str | bytes, filename: str) -> None:
     """Run ``code`` as the module ``__main__``, which stays in ``sys.modules`` until the end."""
     main = ModuleType("__main__")
-    main.__dict__.update(__builtins__=__builtins__, __file__=filename, __cached__=None)
+    main.__dict__.update(__builtins__=builtins, __annotations__={}, __file__=filename,
+                         __cached__=None, __loader__=SourceFileLoader("__main__", filename))
     if filename.startswith("<"):
         del main.__file__
+        main.__loader__ = BuiltinImporter
     sys.modules["__main__"] = main
     exec(compile(code, filename, "exec", dont_inherit=True), main.__dict__)

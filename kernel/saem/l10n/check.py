@@ -68,9 +68,11 @@ def check(path: Path, timeout: int = 300, tolerance: float = TOLERANCE, kernel: 
     for cell in run.cells:
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
+    name = kernel or _kernel(stored)
     client = Client(
-        run, timeout=timeout, allow_errors=True, record_timing=False, coalesce_streams=True,
-        kernel_name=kernel or _kernel(stored), store_widget_state=False,
+        run, timeout=timeout, allow_errors=True, record_timing=False, kernel_name=name,
+        # Without a warning, for each notebook, that the loopback interface is not encrypted.
+        extra_arguments=["--log-level=ERROR"] if name == "python3" else [], store_widget_state=False,
         skip_cells_with_tag=SKIP, resources={"metadata": {"path": str(path.parent.resolve())}},
     )
     try:
@@ -99,9 +101,10 @@ def _kernel(notebook: nbformat.NotebookNode) -> str:
     Raises ValueError if a notebook of another language has no kernel here.
     """
     facts = notebook.metadata.get("kernelspec", {})
+    written_in = notebook.metadata.get("language_info", {}).get("name", "python")
     if facts.get("name") in KernelSpecManager().find_kernel_specs():
         return facts["name"]
-    if facts.get("language", "python") != "python":
+    if facts.get("language", written_in) != "python":
         raise ValueError(f"the notebook needs the kernel {facts.get('name')!r}, which is not here.")
     return "python3"
 
@@ -140,7 +143,7 @@ def shown(outputs: list) -> list[tuple[str, str]]:
         if output.output_type == "stream":
             kind, text = output.name, output.text
             if found and found[-1][0] == kind:
-                found[-1] = kind, found[-1][1] + normal_text(text)
+                found[-1] = kind, found[-1][1] + text
                 continue
         elif output.output_type == "error":
             kind, text = "error", f"{output.ename}: {output.evalue.splitlines()[:1]}"
@@ -148,8 +151,13 @@ def shown(outputs: list) -> list[tuple[str, str]]:
             pictures = sorted(m for m in output.data if m.startswith("image/"))
             kind = " ".join(pictures) or "value"
             text = "" if pictures else output.data.get("text/plain", "")
-        found.append((kind, normal_text(text)))
-    return found
+        found.append((kind, text))
+    return [(kind, normal_text(_as_seen(text))) for kind, text in found]
+
+
+def _as_seen(text: str) -> str:
+    """What a terminal shows in the end: a carriage return lets a line be written over."""
+    return "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
 
 
 def same_text(one: str, two: str, tolerance: float) -> bool:

@@ -18,6 +18,8 @@ from saem.lens import magics, views
 from saem.observe import words
 from saem.observe.schema import VERSION, GateRow, GatesModel
 
+LONGEST = 200  # letters of an answer that an overview shows
+
 
 def devices() -> views.View:
     """Show where the notebook's arrays are, what moved between places, what was donated."""
@@ -38,13 +40,18 @@ def gates(folder: str | pathlib.Path) -> views.View:
     for file in sorted(root.rglob("*.ipynb")):
         if ".ipynb_checkpoints" in file.parts:
             continue
-        name = file.relative_to(root).as_posix()
+        name = _printable(file.relative_to(root).as_posix())
         try:
-            notebook = json.loads(file.read_text(encoding="utf-8"))
+            notebook = json.loads(file.read_text(encoding="utf-8-sig"))
             rows += _rows(name, notebook)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             unreadable.append(name)
     return views.View(GatesModel("gates", VERSION, tuple(rows), tuple(unreadable)))
+
+
+def _printable(text: str) -> str:
+    """The text with '?' for what no file can hold: parts of letters, names in another encoding."""
+    return text.encode("utf-8", "replace").decode()
 
 
 class _Verdicts(html.parser.HTMLParser):
@@ -55,9 +62,14 @@ class _Verdicts(html.parser.HTMLParser):
         self.found: list[dict[str, str]] = []
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        named = {k: v or "" for k, v in attributes}
+        named = {k: _cut(_printable(v or "")) for k, v in attributes}
         if "data-gate" in named:
             self.found.append(named)
+
+
+def _cut(text: str) -> str:
+    """The text, or its beginning: one long answer must not hide those of others."""
+    return text if len(text) <= LONGEST else text[:LONGEST - 1] + "…"
 
 
 # What the outputs of one gate may say, the less certain first: where a question was answered after

@@ -69,6 +69,10 @@ for (const one of homes) show(one, await unpack(one.querySelector("script.saem-d
 })(document.currentScript?.parentElement).catch(error => console.warn("saem:", error));"""
 
 
+# A page of its own is as dark as the reader's system, around the view too.
+_GROUND = ":root { color-scheme: light dark; background: light-dark(#fff, #14191c); }"
+
+
 @functools.cache
 def bundle(name: str) -> str | None:
     """A built file of the extension, as text; None if it was not built."""
@@ -151,7 +155,8 @@ def document(model: Model, lang: Language, title: str) -> str:
     return (
         f'<!DOCTYPE html><html lang="{lang}"><head><meta charset="utf-8">'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escaped(title)}</title></head><body>{page(model, lang)}</body></html>\n"
+        f"<title>{escaped(title)}</title><style>{_GROUND}</style></head>"
+        f"<body>{page(model, lang)}</body></html>\n"
     )
 
 
