@@ -68,13 +68,7 @@ def check(path: Path, timeout: int = 300, tolerance: float = TOLERANCE, kernel: 
     for cell in run.cells:
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
-    name = kernel or _kernel(stored)
-    client = Client(
-        run, timeout=timeout, allow_errors=True, record_timing=False, kernel_name=name,
-        # Without a warning, for each notebook, that the loopback interface is not encrypted.
-        extra_arguments=["--log-level=ERROR"] if name == "python3" else [], store_widget_state=False,
-        skip_cells_with_tag=SKIP, resources={"metadata": {"path": str(path.parent.resolve())}},
-    )
+    client = _client(run, path, timeout, kernel or _kernel(stored))
     try:
         # As a build runs them: a kernel that compiles all it runs, and gates that are HTML.
         client.run(dict(os.environ, **ENVIRONMENT))
@@ -93,6 +87,17 @@ def check(path: Path, timeout: int = 300, tolerance: float = TOLERANCE, kernel: 
         if one.cell_type == "code" and SKIP not in one.metadata.get("tags", ()):
             found += _compare(number, one, two, tolerance)
     return found
+
+
+def _client(notebook: nbformat.NotebookNode, path: Path, timeout: int, kernel: str) -> Client:
+    """What runs the notebook in the folder of ``path``."""
+    return Client(
+        notebook, timeout=timeout, allow_errors=True, record_timing=False, kernel_name=kernel,
+        # Without a warning, for each notebook, that the loopback interface is not encrypted.
+        extra_arguments=["--log-level=ERROR"] if kernel == "python3" else [],
+        skip_cells_with_tag=SKIP, store_widget_state=False,
+        resources={"metadata": {"path": str(path.parent.resolve())}},
+    )
 
 
 def _kernel(notebook: nbformat.NotebookNode) -> str:
