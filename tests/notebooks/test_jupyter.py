@@ -97,53 +97,77 @@ def translated(tree):
     return tree
 
 
+PAGE = "/saem/review/ko/01/"
+
+
 def test_a_review_through_jupyter(translated, tmp_path):
-    page = "/saem/review/ko/01/"
     path = translated.catalog("01-small", "ko")
     with serving(translated.root, tmp_path / "home") as server:
-        # Nobody is logged in: the login page stands in its place, and nothing is changed.
-        before = path.read_text()
-        assert "번역입니다." not in server.get(f"{page}?by=minsu")[1]
-        server.get("/login")
-        asked = {"unit": UNIT, "text": "x", "seen": ""}
-        assert server.post(f"{page}edit?by=minsu", asked)[0] in (403, 405)
-        assert path.read_text() == before
+        nobody_reads_or_writes_without_a_login(server, path)
+        seen = the_page_is_shown(server)
+        a_draft_is_judged_and_not_written(server, path)
+        another_person_accepts(server, path, seen)
+        a_unit_that_the_file_lacks_waits(server, path)
+        what_is_not_there_is_refused(server)
 
-        status, text = server.get(f"/saem/review/?say=ko&token={server.token}")
-        assert (status, "번역 검토" in text, "01-small" in text) == (200, True, False)
-        status, text = server.get("/saem/review/?say=ko&by=minsu")
-        assert (status, "ko/01-small/?by=minsu" in text) == (200, True)
 
-        status, text = server.get(f"{page}?by=minsu&say=ko")
-        assert (status, "번역입니다." in text) == (200, True)
-        assert server.get(f"{page}review.js")[1].startswith("// The buttons")
-        seen = text.split(f'id="{UNIT}"')[1].split('data-seen="')[1].split('"')[0]
+def nobody_reads_or_writes_without_a_login(server, path):
+    """The login page stands in place of the review page."""
+    before = path.read_text()
+    assert "번역입니다." not in server.get(f"{PAGE}?by=minsu")[1]
+    server.get("/login")
+    asked = {"unit": UNIT, "text": "x", "seen": ""}
+    assert server.post(f"{PAGE}edit?by=minsu", asked)[0] in (403, 405)
+    assert path.read_text() == before
 
-        # A draft is judged and not written.
-        asked = {"unit": UNIT, "text": "`code`입니다."}
-        status, text = server.post(f"{page}lint?by=minsu&say=ko", asked)
-        assert (status, "numbers-kept" in text) == (200, True)
-        assert path.read_text() == before
 
-        asked = {"unit": UNIT, "seen": seen}
-        assert server.post(f"{page}accept?by=minsu", asked, xsrf=False)[0] == 403
-        assert path.read_text() == before
-        assert server.post(f"{page}accept?by=jiwon", asked)[0] == 409
-        status, text = server.post(f"{page}accept?by=minsu", asked)
-        assert (status, "row" in json.loads(text)) == (200, True)
-        entry = catalog.active(catalog.load(path, "ko"))[UNIT]
-        assert signature(entry) == signature(entry).__class__("jiwon", "minsu")
+def the_page_is_shown(server):
+    """Log in and return what the page says that it shows of the unit."""
+    status, text = server.get(f"/saem/review/?say=ko&token={server.token}")
+    assert (status, "번역 검토" in text, "01-small" in text) == (200, True, False)
+    status, text = server.get("/saem/review/?say=ko&by=minsu")
+    assert (status, "ko/01-small/?by=minsu" in text) == (200, True)
 
-        # One unit is reviewed; the one that the file lacks waits as the others do.
-        po = catalog.load(path, "ko")
-        po.remove(next(entry for entry in po if entry.msgctxt != UNIT))
-        catalog.save(po, path)
-        assert "6 / 7" in server.get("/saem/review/?by=minsu")[1]
+    status, text = server.get(f"{PAGE}?by=minsu&say=ko")
+    assert (status, "번역입니다." in text) == (200, True)
+    assert server.get(f"{PAGE}review.js")[1].startswith("// The buttons")
+    return text.split(f'id="{UNIT}"')[1].split('data-seen="')[1].split('"')[0]
 
-        assert server.get(f"{page}?by=")[0] == 400
-        assert "이름에는" in server.get(f"{page}?by=&say=ko")[1]
-        assert server.get("/saem/review/ko/77/?by=minsu")[0] == 404
-        assert server.get("/saem/review/ja/01/?by=minsu")[0] == 404
+
+def a_draft_is_judged_and_not_written(server, path):
+    before = path.read_text()
+    asked = {"unit": UNIT, "text": "`code`입니다."}
+    status, text = server.post(f"{PAGE}lint?by=minsu&say=ko", asked)
+    assert (status, "numbers-kept" in text) == (200, True)
+    assert path.read_text() == before
+
+
+def another_person_accepts(server, path, seen):
+    """Neither a request without the cookie's token does, nor the translator."""
+    before = path.read_text()
+    asked = {"unit": UNIT, "seen": seen}
+    assert server.post(f"{PAGE}accept?by=minsu", asked, xsrf=False)[0] == 403
+    assert path.read_text() == before
+    assert server.post(f"{PAGE}accept?by=jiwon", asked)[0] == 409
+    status, text = server.post(f"{PAGE}accept?by=minsu", asked)
+    assert (status, "row" in json.loads(text)) == (200, True)
+    entry = catalog.active(catalog.load(path, "ko"))[UNIT]
+    assert signature(entry) == signature(entry).__class__("jiwon", "minsu")
+
+
+def a_unit_that_the_file_lacks_waits(server, path):
+    """It counts among those to review, as the others do; one is reviewed."""
+    po = catalog.load(path, "ko")
+    po.remove(next(entry for entry in po if entry.msgctxt != UNIT))
+    catalog.save(po, path)
+    assert "6 / 7" in server.get("/saem/review/?by=minsu")[1]
+
+
+def what_is_not_there_is_refused(server):
+    assert server.get(f"{PAGE}?by=")[0] == 400
+    assert "이름에는" in server.get(f"{PAGE}?by=&say=ko")[1]
+    assert server.get("/saem/review/ko/77/?by=minsu")[0] == 404
+    assert server.get("/saem/review/ja/01/?by=minsu")[0] == 404
 
 
 def test_a_server_outside_a_clone_says_what_is_missing(tmp_path):
