@@ -17,15 +17,18 @@ GLOSSARY = "terms:\n- {term: array, accepted: [배열]}\nreadings: {code: 코드
 
 def pytest_collection_modifyitems(items):
     """Put the tests of one lesson side by side: a process runs each lesson once, and where another
-    takes over the rest of the tests, at most one lesson is run by both."""
-    places = {}
-
-    def place(item):
+    takes over the rest of the tests, at most one lesson is run by both.  The last lessons go first:
+    near the end of a run others take over again and again, and the first ones are short."""
+    def lesson(item):
         params = item.callspec.params if hasattr(item, "callspec") else {}
-        lesson = str(params.get("lesson", ""))
-        return places.setdefault("lessons" if lesson else item.path, len(places)), lesson
+        return str(params.get("lesson", ""))
 
-    items.sort(key=place)
+    def group(item):
+        return "lessons" if lesson(item) else item.path
+
+    places = {name: at for at, name in enumerate(dict.fromkeys(map(group, items)))}
+    items.sort(key=lesson, reverse=True)
+    items.sort(key=lambda item: places[group(item)])
 
 
 @pytest.fixture
