@@ -292,12 +292,16 @@ export interface FunctionHistory {
 
 /**
  * What was traced and compiled, function by function, in the order of their first call.
+ *
+ * ``dropped`` is how many functions are left out: of those unused for longest, where there are
+ * too many.
  */
 export interface HistoryModel {
   readonly kind: "history";
   readonly version: number;
   readonly functions: ReadonlyArray<FunctionHistory>;
   readonly environment: Environment;
+  readonly dropped: number;
 }
 
 /**
@@ -752,7 +756,6 @@ export const WORDS = {
   "compiles": {"en": "Compiles", "ko": "컴파일"},
   "found": {"en": "Found", "ko": "재사용"},
   "hits": {"en": "Hits", "ko": "적중"},
-  "calls": {"en": "Calls", "ko": "호출 수"},
   "seconds": {"en": "Time", "ko": "시간"},
   "kind.trace": {"en": "traced", "ko": "추적"},
   "kind.compile": {"en": "compiled", "ko": "컴파일"},
@@ -777,7 +780,6 @@ export const WORDS = {
   "stack": {"en": "Transformations", "ko": "변환"},
   "forward": {"en": "forward", "ko": "순방향"},
   "backward": {"en": "backward", "ko": "역방향"},
-  "environment": {"en": "Environment", "ko": "환경"},
   "devices": {"en": "Devices", "ko": "장치"},
   "keys": {"en": "Random keys", "ko": "난수 키"},
   "key.created": {"en": "made of a seed", "ko": "시드로 만든 키"},
@@ -792,6 +794,7 @@ export const WORDS = {
   "empty": {"en": "Nothing was traced yet.", "ko": "아직 추적된 함수가 없습니다."},
   "older": {"en": "{n} older marks", "ko": "이전 표시 {n}개"},
   "dropped": {"en": "older marks were dropped", "ko": "이전 기록은 지워졌습니다"},
+  "dropped.functions": {"en": "functions not used for long were dropped", "ko": "오래 쓰이지 않은 함수의 기록은 지워졌습니다"},
   "fold": {"en": "Fold", "ko": "접기"},
   "unfold": {"en": "Unfold", "ko": "펼치기"},
   "fold.count": {"en": "{n} equations folded", "ko": "식 {n}개 접힘"},
@@ -863,13 +866,11 @@ export const WORDS = {
   "autodiff.given": {"en": "an argument", "ko": "인자"},
   "autodiff.none": {"en": "The backward pass needs nothing from the forward pass.", "ko": "역방향 계산에 필요한 값이 없어 아무것도 보관하지 않았습니다."},
   "bench.title": {"en": "Transformation bench", "ko": "변환 실험대"},
-  "bench.add": {"en": "Add", "ko": "추가"},
   "bench.remove": {"en": "Remove {name}", "ko": "{name} 빼기"},
   "bench.earlier": {"en": "Apply {name} earlier", "ko": "{name} 먼저 적용"},
   "bench.later": {"en": "Apply {name} later", "ko": "{name} 나중에 적용"},
   "bench.own": {"en": "Another transformation, such as vmap(in_axes=(None, 0))", "ko": "다른 변환(예: vmap(in_axes=(None, 0)))"},
   "bench.static": {"en": "Run the cell in a kernel to change the transformations.", "ko": "변환을 바꾸려면 커널에서 셀을 실행하십시오."},
-  "bench.same": {"en": "same", "ko": "같음"},
   "bench.gone": {"en": "before only", "ko": "이전에만"},
   "bench.new": {"en": "new", "ko": "새로 생김"},
   "compiled.title": {"en": "Compiled program", "ko": "컴파일된 프로그램"},
@@ -898,11 +899,8 @@ export const WORDS = {
   "gates.truth": {"en": "What happened", "ko": "실제 결과"},
   "gates.unreadable": {"en": "Not readable: {names}", "ko": "읽을 수 없음: {names}"},
   "gates.none": {"en": "No gate was found in these notebooks.", "ko": "이 노트북들에는 예측 문제가 없습니다."},
-  "keys.title": {"en": "Random keys", "ko": "난수 키"},
   "keys.reused": {"en": "Keys used again: {n}. The same random numbers came twice.", "ko": "다시 쓴 키: {n}개. 같은 난수가 두 번 나왔습니다."},
   "keys.fine": {"en": "No key was used twice.", "ko": "두 번 쓴 키가 없습니다."},
-  "error.title": {"en": "What happened", "ko": "무슨 일이 있었습니까"},
-  "error.needed": {"en": "What was needed", "ko": "필요한 것"},
   "error.got": {"en": "What came", "ko": "실제로 온 것"},
   "error.path": {"en": "How the value came about", "ko": "값이 지나온 길"},
   "error.mends": {"en": "Ways to mend it", "ko": "고치는 방법"},
@@ -911,16 +909,12 @@ export const WORDS = {
   "search": {"en": "Search", "ko": "검색"},
   "search.found": {"en": "{n} found", "ko": "{n}개 찾음"},
   "columns": {"en": "Columns", "ko": "열"},
-  "source.show": {"en": "Show in the source", "ko": "소스에서 보기"},
   "kernel": {"en": "Kernel", "ko": "커널"},
   "bytes": {"en": "Bytes", "ko": "바이트"},
   "variable": {"en": "Variable", "ko": "변수"},
-  "legend.colour": {"en": "Colours by", "ko": "색 기준"},
-  "colour.pass": {"en": "pass", "ko": "방향"},
   "colour.stack": {"en": "transformations", "ko": "변환"},
   "export.json": {"en": "Save as JSON", "ko": "JSON으로 저장"},
   "export.csv": {"en": "Save as CSV", "ko": "CSV로 저장"},
-  "warning": {"en": "Warning", "ko": "경고"},
   "view.function": {"en": "lens.{view} needs a function, but got {got}. Give the function itself, then its arguments: `lens.{view}(f)(x)`.", "ko": "lens.{view}에는 함수가 필요합니다. 받은 것: {got}. 함수 자체를 주고 인자는 그다음에 주십시오: `lens.{view}(f)(x)`."},
   "view.arguments": {"en": "lens.{view} takes a function alone, but got more: {got}. The arguments of the function come after it: `lens.{view}(f)(x)`.", "ko": "lens.{view}에는 함수만 주십시오. 더 받은 것: {got}. 함수의 인자는 그다음에 줍니다: `lens.{view}(f)(x)`."},
   "view.waiting": {"en": "A view that waits for the arguments of the function: `lens.{view}({name})(x)`", "ko": "함수의 인자를 기다리는 뷰: `lens.{view}({name})(x)`"},
@@ -987,10 +981,6 @@ export const WORDS = {
   "gate.kept": {"en": "{function}({signature}): not traced, since the same program was found", "ko": "{function}({signature}): 같은 프로그램을 찾아 추적하지 않음"},
   "gate.first": {"en": "first call", "ko": "첫 호출"},
   "gate.nothing": {"en": "nothing changed", "ko": "달라진 것 없음"},
-  "gate.static": {"en": "static argument {path}: {old} → {new}", "ko": "정적 인자 {path}: {old} → {new}"},
-  "gate.argument": {"en": "argument {path}: {old} → {new}", "ko": "인자 {path}: {old} → {new}"},
-  "gate.structure": {"en": "structure of the arguments", "ko": "인자의 구조"},
-  "gate.redefined": {"en": "the function was defined anew", "ko": "함수가 새로 정의됨"},
   "gate.placeholder": {"en": "your guess", "ko": "예측한 값"},
   "gate.exercise": {"en": "Exercise", "ko": "연습 문제"},
   "gate.todo": {"en": "Write your answer in place of exercise.todo(), then run this cell again.", "ko": "exercise.todo() 자리에 답을 적고 이 셀을 다시 실행해 주십시오."},

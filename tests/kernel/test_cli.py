@@ -192,6 +192,8 @@ def test_a_manifest_is_read_as_it_was_written(tmp_path):
         (None, {"LC_ALL": "", "LANG": "ko"}, "ko"),
         (None, {"LANG": "C.UTF-8"}, "en"),
         (None, {"LANG": "fr_FR.UTF-8"}, "en"),
+        (None, {"LANG": "kok_IN"}, "en"),
+        (None, {"LANG": "Korean_Korea.949"}, "ko"),
         (None, {"SAEM_LANG": "ko", "LANG": "C"}, "ko"),
     ],
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pathlib
+import re
 import string
 import typing
 
@@ -43,13 +45,28 @@ def test_every_tag_and_kind_has_its_words():
         assert kind in HEADLINES
 
 
+def test_every_word_of_the_table_is_used():
+    """Named in a source, or made of a beginning that is, such as ``f"kind.{kind}"``."""
+    here = pathlib.Path(__file__).parents[2]
+    sources = "".join(
+        path.read_text(encoding="utf-8")
+        for path in (*here.glob("kernel/saem/**/*.py"), *here.glob("extension/src/**/*.ts"))
+        if path.name not in ("words.py", "schema.ts") or path.parent.name == "lesson")
+    named = set(re.findall(r"[\"'`]([a-z][\w.]*)[\"'`]", sources))
+    begun = tuple(re.findall(r"[\"'`]([a-z][\w.]*[.])(?:\{|\$\{)", sources))
+    unused = [key for key in WORDS if key not in named and not key.startswith(begun)
+              and key.removeprefix("gate.") not in named]
+    assert unused == []
+
+
 def test_values_with_braces_are_values():
     assert fill(Text("{a}", "{a}"), a="{b}{0}") == Text("{b}{0}", "{b}{0}")
 
 
 @pytest.mark.parametrize(
     ("locale", "expected"), [("ko_KR", "ko"), ("ko-KR", "ko"), ("ko", "ko"), ("en", "en"),
-                             ("kok_IN", "en"), ("", "en"), ("default", "en")],
+                             ("kok_IN", "en"), ("Korean_Korea.949", "ko"), ("", "en"),
+                             ("default", "en")],
 )
 def test_language_of_a_locale(locale, expected):
     assert language.from_locale(locale) == expected

@@ -133,6 +133,18 @@ def test_memory_is_bounded():
     assert (len(rows[-1].records), rows[-1].dropped) == (4, 7)
 
 
+def test_the_function_unused_for_longest_goes_first_and_that_is_said():
+    bus, recorder = events.Bus(), Recorder(functions=3, named=Places())
+    recorder.start(bus)
+    for number, name in enumerate(("step", "a", "b", "step", "c", "step", "d")):
+        made.whole_call(bus, made.function(name, identity=number), BASE)
+    model = recorder.snapshot()
+    assert [row.summary.name for row in model.functions] == ["step", "c", "d"]
+    assert model.functions[0].summary.traces == 3
+    assert model.dropped == 2
+    assert "… 2 functions not used for long" in history_text(model, "en")
+
+
 def test_threads_write_while_others_read():
     bus, recorder = events.Bus(), Recorder(records=2000)
     recorder.start(bus)

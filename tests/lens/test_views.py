@@ -21,9 +21,9 @@ from saem.core import source
 from saem.lens import extension, views
 from saem.lens.notebook import gates
 from saem.lens.page import document
-from saem.observe import language, schema
+from saem.observe import language, report, schema
 from saem.observe.jaxpr_model import jaxpr_model
-from saem.observe.recorder import recorder
+from saem.observe.recorder import Recorder, recorder
 from saem.observe.texts import text_of
 from saem.observe.transformed import bench_model, transformation
 from saem.observe.typed_json import from_json, to_json
@@ -386,6 +386,24 @@ def test_a_jitted_function_with_static_arguments_can_be_seen():
     assert len(lens.jaxpr(power)(2.0, times=3).model.body.equations) == 3
     assert lens.compiled(power)(2.0, 3).model.devices == 1
     assert power._cache_size() == 0
+    assert "[256.]" in str(lens.steps(power)(2.0, 3))
+    assert "[256.]" in str(lens.steps(power)(2.0, times=3))
+    assert lens.autodiff(power)(2.0, 3).model.saved
+    benches = [lens.bench(power, "grad")(2.0, 3), lens.bench(power, "grad")(2.0, times=3)]
+    for bench in benches:
+        assert [stage["error"] for stage in bench.model["stages"]] == [None, None]
+
+
+def test_a_long_chain_of_keys_is_drawn_in_a_text_as_long_as_it():
+    mine = Recorder()
+    mine.start(hits=False)
+    key = jax.random.key(0)
+    for _ in range(300):
+        key, _ = jax.random.split(key)
+    text = str(report.keys(of=mine))
+    mine.stop()
+    assert max(map(len, text.splitlines())) < 200
+    assert "(300) •" in text
 
 
 @pytest.mark.parametrize("name", ["jaxpr", "tracers", "steps", "autodiff", "compiled", "bench"])

@@ -109,7 +109,22 @@ def test_compiles_of_one_function_are_counted_and_explained(capsys):
         call("other", argument("x"))
         call("step", argument("x", shape=(4,)))
     assert gate.right is True
-    assert "argument x: f32[3] → f32[4]" in capsys.readouterr().out
+    assert "argument `x`: `f32[3]` → `f32[4]`" in capsys.readouterr().out
+
+
+def test_reasons_are_those_of_the_panel(capsys):
+    gate = predict.number("n", "How many?")
+
+    @jax.jit
+    def double(x):
+        return x * 2
+
+    with gate.watch("compiles", of="double"):
+        double(1.0)
+        with jax.default_matmul_precision("float32"):
+            double(1.0)
+    said = capsys.readouterr().out
+    assert "setting `jax_default_matmul_precision`: `None` → `'float32'`" in said
 
 
 def test_a_program_found_again_counts_so_that_a_rerun_does_not_turn_the_verdict(capsys):

@@ -21,9 +21,13 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
-from saem.cli.lessons import LANGUAGES, PRIVATE, write_aside
+from saem.cli.lessons import PRIVATE, write_aside
+from saem.core.lazy import later
+
+locales: Any = later("saem.observe.language")  # its room takes 60 ms to import
 
 LOOPBACK = "127.0.0.1"
 FIRST_PORT = 8888
@@ -46,9 +50,7 @@ def choose_language(wanted: str | None, environment: Mapping[str, str]) -> str:
             break
     else:
         value = locale.getlocale()[0] or ""
-    # "ko_KR.UTF-8" on Unix, "Korean_Korea" on Windows
-    start = value.lower()[:2]
-    return start if start in LANGUAGES else "en"
+    return locales.from_locale(value)
 
 
 def is_free(port: int) -> bool:

@@ -34,8 +34,8 @@ _NORMAL = (
     (re.compile(r"/(?:tmp|var)/[^\s\"'<>]*ipykernel_\d+/(\d+)\.py"), r"<cell \1>"),
     (re.compile(r"\b0x[0-9a-f]{6,}"), "0x…"),
 )
-# The model of a view in its HTML, which a page without a kernel unpacks.
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
+# The model of a view in its HTML, which a page without a kernel unpacks.
 _PACKED = re.compile(r'(<script type="application/gzip" class="saem-data">)([^<]*)')
 
 

@@ -71,7 +71,9 @@ def announce_past(shell: InteractiveShell, named: Places = places) -> None:
 
 def name_running(shell: InteractiveShell, file: str, named: Places = places) -> None:
     """Name a file of code that the running cell compiles by itself."""
-    _name(file, shell.execution_count - 1, current_cell_id(shell), named)
+    history = shell.history_manager
+    stored = None if history is None else len(history.input_hist_raw) - 1
+    _name(file, stored or shell.execution_count - 1, current_cell_id(shell), named)
 
 
 def current_cell_id(shell: InteractiveShell) -> str | None:

@@ -18,7 +18,6 @@ import functools
 import gzip
 import hashlib
 import pathlib
-import re
 import sys
 
 from saem.observe.language import Language
@@ -91,13 +90,6 @@ def packed_renderer(code: str) -> tuple[str, str]:
     return packed(code), hashlib.sha256(code.encode()).hexdigest()[:12]
 
 
-def inline_script(code: str) -> str:
-    """JavaScript as a script element; its strings may not end the element."""
-    code = re.sub(r"</(?=script)", r"<\\/", code, flags=re.IGNORECASE)
-    code = code.replace("<!--", r"<\!--")
-    return f"<script>{code}</script>"
-
-
 class Carrier:
     """Which cell's output holds the renderer for the other outputs of a notebook."""
 
@@ -146,7 +138,7 @@ def page(model: Model, lang: Language, carry: bool = True) -> str:
         if carry:
             shown.append('<script type="application/gzip" class="saem-renderer" '
                          f'data-digest="{digest}">{renderer}</script>')
-        shown.append(inline_script(_LOADER.replace("DIGEST", digest)))
+        shown.append(f"<script>{_LOADER.replace('DIGEST', digest)}</script>")
     return "".join([*shown, "</div>"])
 
 

@@ -38,8 +38,15 @@ from saem.observe.devices import devices_model
 from saem.observe.graph import dot
 from saem.observe.jaxpr_model import jaxpr_model
 from saem.observe.look import looking
-from saem.observe.programs import compiled as compile_named
-from saem.observe.programs import flops, kernels, lowered, program, program_lines
+from saem.observe.programs import (
+    executable_of,
+    flops,
+    kernels,
+    lowered,
+    program,
+    program_lines,
+    with_statics,
+)
 from saem.observe.schema import JaxprModel, Model
 from saem.observe.steps import steps_model
 from saem.observe.texts import text_of
@@ -144,7 +151,7 @@ def linked(closed: ClosedJaxpr, title: str, where: Any) -> JaxprModel:
     try:
         text = lowered(closed, title, where)
         lines = program_lines(text)
-        made = kernels(compile_named(text, where)) if count <= _COMPILED else None
+        made = kernels(executable_of(text, where)) if count <= _COMPILED else None
     except Exception:  # a program for other devices or inside a mesh: shown without
         return jaxpr_model(closed, title)
     return jaxpr_model(closed, title, lines, made, flops(closed))
@@ -192,8 +199,9 @@ def steps(fun: Callable) -> Callable[..., View]:
     Equations that give the first NaN or infinity are marked.
     """
     def show(*args: Any, **named: Any) -> View:
-        closed = make_jaxpr(fun)(*args, **named)
-        return View(steps_model(closed, tree.leaves((args, named)), _title(fun)))
+        given = with_statics(fun, args, named)
+        closed = make_jaxpr(given[0])(*given[1], **given[2])
+        return View(steps_model(closed, tree.leaves(given[1:]), _title(fun)))
 
     return show
 
@@ -202,8 +210,9 @@ def steps(fun: Callable) -> Callable[..., View]:
 def autodiff(fun: Callable) -> Callable[..., View]:
     """Return a function that shows the gradient of ``fun``: forward, backward, and what is kept."""
     def show(*args: Any, **named: Any) -> View:
-        given = functools.partial(fun, **named) if named else fun
-        return View(autodiff_model(given, args, _title(fun, "grad")))
+        given, dynamic, rest = with_statics(fun, args, named)
+        given = functools.partial(given, **rest) if rest else given
+        return View(autodiff_model(given, dynamic, _title(fun, "grad")))
 
     return show
 

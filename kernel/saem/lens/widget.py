@@ -11,8 +11,9 @@ Invariant: no change is lost, and at most one is sent in ``_PAUSE`` seconds (tes
 
 from __future__ import annotations
 
+import functools
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import anywidget
@@ -25,6 +26,7 @@ from saem.lens.views import View, of_function
 from saem.observe import language
 from saem.observe.jaxpr_model import jaxpr_model
 from saem.observe.look import looking
+from saem.observe.programs import with_statics
 from saem.observe.recorder import Recorder, recorder
 from saem.observe.report import History, Keys
 from saem.observe.schema import Model
@@ -116,16 +118,19 @@ class Bench(ViewWidget):
 
     chips = traitlets.List(traitlets.Unicode()).tag(sync=True)
 
-    def __init__(self, fun: Callable, chips: Sequence[str], args: Sequence[Any]) -> None:
-        self._fun = fun
-        self._args = tuple(args)
-        super().__init__(bench_model(fun, chips, args))
+    def __init__(self, fun: Callable, chips: Sequence[str], args: Sequence[Any],
+                 named: Mapping[str, Any] = {}) -> None:
+        self._title = getattr(fun, "__name__", "")
+        given, self._args, rest = with_statics(fun, args, dict(named))
+        self._fun = functools.partial(given, **rest) if rest else given
+        super().__init__(bench_model(self._fun, chips, self._args, self._title))
         self.chips = list(chips)
         self.observe(self._changed, names="chips")
 
     def _changed(self, change: Any) -> None:
         with looking():
-            self.show(bench_model(self._fun, change["new"][:_MOST_CHIPS], self._args))
+            chips = change["new"][:_MOST_CHIPS]
+            self.show(bench_model(self._fun, chips, self._args, self._title))
 
 
 @of_function
@@ -134,7 +139,7 @@ def bench(fun: Callable, *chips: str) -> Callable[..., Bench]:
 
     A chip is ``"grad"``, ``"vmap(in_axes=(None, 0))"``, ``"jit"`` …, the innermost first.
     """
-    return lambda *args: Bench(fun, chips, args)
+    return lambda *args, **named: Bench(fun, chips, args, named)
 
 
 def live() -> LiveHistory:

@@ -24,7 +24,8 @@ from saem.core.events import (
 )
 from saem.core.source import source_line
 from saem.lesson.words import say
-from saem.observe import cards
+from saem.observe import cards, reasons
+from saem.observe.places import places
 from saem.observe.reasons import printed, short_type
 from saem.observe.words import in_language
 
@@ -143,37 +144,23 @@ class Watch:
 
 def changed_paths(old: Signature, new: Signature) -> list[str]:
     """Names of the arguments, static ones included, that differ between two calls."""
-    was = {a.path: a for a in old.arguments}
-    paths = [
-        a.path for a in new.arguments if a.path in was and _key(was[a.path]) != _key(a)
-    ]
-    fixed = {s.path: s.value for s in old.static}
-    return paths + [s.path for s in new.static if fixed.get(s.path, s.value) != s.value]
+    mine = {a.path for a in new.arguments} | {s.path for s in new.static}
+    paths = [change.path for change in reasons.compare(old, new)]
+    return [path for path in dict.fromkeys(paths) if path in mine]
 
 
 def _reason(before: CacheMiss | None, miss: CacheMiss) -> str:
+    """Why the call was traced, in the panel's words: the most telling of what differs."""
     if before is None:
         return say("first")
-    old, new = before.signature, miss.signature
-    was = {a.path: a for a in old.arguments}
-    fixed = {s.path: s.value for s in old.static}
-    for path in changed_paths(old, new):
-        for a in new.arguments:
-            if a.path != path:
-                continue
-            one, two = _short(was[path]), _short(a)
-            if one != two or before.function == miss.function:
-                return say("argument", path=path, old=one, new=two)
-        for s in new.static:
-            if s.path == path:
-                return say("static", path=path, old=fixed[path], new=s.value)
-    if old.structure != new.structure:
-        return say("structure")
-    return say("redefined") if before.function != miss.function else say("nothing")
-
-
-def _key(a: Argument) -> tuple:
-    return (a.shape, a.dtype, a.weak_type, a.committed, a.placement, a.given)
+    earlier = reasons.Earlier(
+        before.signature, before.function.identity, True,
+        places.place_of_function(before.function), before.function.transforms)
+    found = reasons.why(
+        miss.function.name, miss.signature, miss.function.identity,
+        places.place_of_function(miss.function), (earlier,), None, miss.mutated,
+        miss.function.transforms)
+    return in_language(found[0].says)
 
 
 def _short(a: Argument) -> str:

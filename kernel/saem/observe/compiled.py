@@ -15,7 +15,7 @@ from saem.core.jaxpr import ClosedJaxpr
 from saem.observe import schema
 from saem.observe.environment import environment
 from saem.observe.jaxpr_model import jaxpr_model
-from saem.observe.programs import compiled, flops, kernels, lowered, program_lines
+from saem.observe.programs import executable_of, flops, kernels, lowered, program_lines
 from saem.observe.schema import CompiledModel, Cost
 
 
@@ -23,7 +23,7 @@ def compiled_model(closed: ClosedJaxpr, title: str, where: Any) -> CompiledModel
     """Compile a program for where it runs and describe the result; of several devices, one's."""
     program = lowered(closed, title, where)
     begin = time.perf_counter()
-    executable = compiled(program, where)
+    executable = executable_of(program, where)
     seconds = time.perf_counter() - begin
     model = jaxpr_model(closed, title, program_lines(program), kernels(executable), flops(closed))
     cost = Cost(**executables.costs(executable))

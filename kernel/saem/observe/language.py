@@ -7,6 +7,7 @@ Invariant: the chosen language is always one of ``LANGUAGES`` (tests/lens/test_m
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from typing import Literal
 
@@ -15,8 +16,11 @@ LANGUAGES: tuple[Language, ...] = ("en", "ko")
 
 
 def from_locale(locale: str) -> Language:
-    """The language for a locale such as ``ko_KR``, ``ko-KR`` or ``en``; English if not known."""
-    return "ko" if locale.lower().replace("_", "-").split("-")[0] in ("ko", "kor") else "en"
+    """The language for a locale such as ``ko_KR``, ``ko-KR`` or ``en``; English if not known.
+
+    Windows writes ``Korean_Korea.949``.
+    """
+    return "ko" if re.split(r"[-_.]", locale.lower())[0] in ("ko", "kor", "korean") else "en"
 
 
 class _Choice:

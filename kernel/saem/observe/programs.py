@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -20,7 +21,6 @@ from saem import _jaxlib
 from saem.compile import executables
 from saem.compile.device_assignment import Spread, devices_of
 from saem.compile.lowering import Lowering, lower, one_equation
-from saem.core import tree
 from saem.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr
 from saem.core.trace import Scope
 from saem.jit.decorator import jit
@@ -95,9 +95,29 @@ def program(fun: Callable, args: Sequence[Any], named: dict[str, Any]) -> tuple[
     asked = fun if isinstance(fun, _jaxlib.PjitFunction) else jit(fun)
     traced = asked.trace(*args, **named)
     where, _ = traced.placed()
-    if len(traced.jaxpr.in_avals) < len(tree.leaves((args, named))):
-        return traced.jaxpr, where  # some arguments are static: they are not inputs
+    if with_statics(fun, args, named)[0] is not fun:
+        return traced.jaxpr, where
     return make_jaxpr(fun)(*args, **named), where
+
+
+def with_statics(fun: Callable, args: Sequence[Any], named: dict[str, Any]
+                 ) -> tuple[Callable, tuple[Any, ...], dict[str, Any]]:
+    """``fun`` as a function of its dynamic arguments alone, and these."""
+    if not isinstance(fun, _jaxlib.PjitFunction):
+        return fun, tuple(args), named
+    numbers, names = fun.info.parameters.static_argnums, fun.info.parameters.static_argnames
+    if not numbers and not names:
+        return fun, tuple(args), named
+    fixed = {at: value for at, value in enumerate(args) if at in numbers}
+
+    @functools.wraps(fun)
+    def given(*dynamic: Any, **rest: Any) -> Any:
+        values = iter(dynamic)
+        filled = [fixed[at] if at in fixed else next(values) for at in range(len(args))]
+        return fun(*filled, **{k: v for k, v in named.items() if k in names}, **rest)
+
+    return (given, tuple(x for at, x in enumerate(args) if at not in fixed),
+            {k: v for k, v in named.items() if k not in names})
 
 
 def lowered(closed: ClosedJaxpr, name: str, where: Any) -> Lowering:
@@ -119,7 +139,7 @@ def program_lines(lowering: Lowering) -> tuple[ProgramLine, ...]:
     return tuple(lines)
 
 
-def compiled(lowering: Lowering, where: Any) -> Any:
+def executable_of(lowering: Lowering, where: Any) -> Any:
     """The executable of a program, compiled for its names' sake even if one like it is known."""
     return executables._compile(lowering, list(devices_of(where)), {})
 

@@ -220,9 +220,6 @@ def _static(old: Sequence[StaticArgument], new: Sequence[StaticArgument]) -> lis
 def _static_variant(old: StaticArgument, new: StaticArgument) -> str:
     if _ADDRESS.sub("", old.value) == _ADDRESS.sub("", new.value):
         return "static_value.object"
-    # hash(-1) == hash(-2) in CPython, so equal hashes of small numbers prove nothing.
-    if old.hash == new.hash and old.hash != -2:
-        return "static_mutated"
     return "static_value"
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import inspect
+import itertools
 import threading
 import time
 from collections import Counter, deque
@@ -49,7 +50,6 @@ Watcher = Callable[[FunctionSummary, Record], None]
 _KEPT_VERSIONS = 64
 # So many compiles for one cause are worth a warning.
 _WARNED = 3
-# The key of the row for operations of the library.
 _COST_FIELDS = tuple(field.name for field in dataclasses.fields(Cost))
 
 
@@ -65,6 +65,7 @@ class _Row:
         self.earlier: deque[reasons.Earlier] = deque(maxlen=_KEPT_VERSIONS)
         self.records: deque[Record] = deque(maxlen=limit)
         self.dropped = 0
+        self.used = 0
         self.misses = 0
         self.counts = dict.fromkeys(("trace", "compile", "found", "hit"), 0)
         self.seconds = 0.0
@@ -130,6 +131,8 @@ class Recorder:
     ) -> None:
         self._lock = threading.RLock()
         self._rows: dict[str, _Row] = {}
+        self._dropped = 0
+        self._uses = itertools.count()
         self._open: dict[int, list[_Open]] = {}
         self._moved: dict[str, Place] = {}
         self._functions = functions
@@ -188,6 +191,7 @@ class Recorder:
         """Forget everything."""
         with self._lock:
             self._rows.clear()
+            self._dropped = 0
             self._open.clear()
             self._moved.clear()
             self._moves.clear()
@@ -225,7 +229,8 @@ class Recorder:
             functions = tuple(
                 FunctionHistory(r.summary(self._hits), tuple(r.records), r.dropped) for r in rows
             )
-        return HistoryModel("history", VERSION, functions, environment())
+            dropped = self._dropped if wanted is None else 0
+        return HistoryModel("history", VERSION, functions, environment(), dropped)
 
     def of(self, function: events.FunctionRef) -> HistoryModel:
         """The row of the function that events call ``function``."""
@@ -256,14 +261,20 @@ class Recorder:
                 handler(self, event)
 
     def _row(self, function: events.FunctionRef) -> _Row:
-        key = self._places.key(function)
-        row = self._rows.get(key)
-        if row is None:
-            row = self._rows[key] = _Row(key, self._records)
-            while len(self._rows) > self._functions:
-                self._rows.pop(next(iter(self._rows)))
+        row = self._row_of(self._places.key(function))
         row.name = function.name
         row.place = self._places.place_of_function(function)
+        return row
+
+    def _row_of(self, key: str) -> _Row:
+        """The row of ``key``, made if there is none; then the one unused for longest may go."""
+        row = self._rows.get(key)
+        if row is None:
+            if len(self._rows) >= self._functions:
+                self._rows.pop(min(self._rows, key=lambda k: self._rows[k].used))
+                self._dropped += 1
+            row = self._rows[key] = _Row(key, self._records)
+        row.used = next(self._uses)
         return row
 
     def count_calls(self) -> None:
@@ -400,10 +411,8 @@ class Recorder:
 
     def _operation_loaded(self, event: events.OperationLoaded) -> None:
         """All operations that were found on disk are one mark on a row of its own."""
-        row = self._rows.get(OPERATIONS)
-        if row is None:
-            row = self._rows[OPERATIONS] = _Row(OPERATIONS, self._records)
-            row.name, row.versions = words.WORDS["operations"].en, 1
+        row = self._row_of(OPERATIONS)
+        row.name, row.versions = words.WORDS["operations"].en, 1
         row.counts["found"] += 1
         row.seconds += event.seconds
         count = row.counts["found"]

@@ -9,6 +9,7 @@ Invariant: the text says what the model says and nothing else (tests/lens/test_r
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from saem.observe import language
@@ -26,9 +27,11 @@ from saem.observe.schema import (
     KeyUse,
     Record,
 )
-from saem.observe.words import WORDS, in_language, say
+from saem.observe.words import in_language, say
 
 _COST_UNITS = {"flops": "FLOP"}
+# So deep is a tree of keys indented: a key may come of thousands of splits, one after the other.
+_MOST_INDENT = 12
 
 
 class History:
@@ -123,8 +126,9 @@ def keys_text(model: KeysModel, lang: Language) -> str:
     while waiting:
         node = waiting.pop()
         depth[node.id] = depth.get(node.parent or "", -1) + 1
-        indent = "   " * depth[node.id]
-        lines.append(f"{indent}{_key_text(node, lang)}")
+        indent = "   " * min(depth[node.id], _MOST_INDENT)
+        deeper = f"({depth[node.id]}) " if depth[node.id] > _MOST_INDENT else ""
+        lines.append(f"{indent}{deeper}{_key_text(node, lang)}")
         lines += [f"{indent}   {_use_text(use, lang)}" for use in node.uses]
         waiting += reversed(children.get(node.id, []))
     if model.dropped:
@@ -151,7 +155,9 @@ def history_text(model: HistoryModel, lang: Language) -> str:
     """The history as plain text, a paragraph for each function."""
     if not model.functions:
         return say("empty", lang)
-    return "\n\n".join(_row_text(row, lang) for row in model.functions)
+    rows = [_row_text(row, lang) for row in model.functions]
+    return "\n\n".join([*rows, *([f"… {model.dropped} {say('dropped.functions', lang)}"]
+                                  if model.dropped else [])])
 
 
 def _row_text(row: FunctionHistory, lang: Language) -> str:
@@ -191,10 +197,9 @@ def record_text(record: Record, lang: Language) -> str:
 def cost_text(cost: Cost | None, lang: Language) -> str:
     """``FLOPs 12, arguments 48 B, …``: what XLA estimates, leaving out what it does not say."""
     words = []
-    for name, label in WORDS.items():
-        field = name.removeprefix("cost.")
-        amount = getattr(cost, field, None) if field != name else None
+    for field in dataclasses.fields(Cost) if cost is not None else ():
+        amount = getattr(cost, field.name)
         if amount is not None:
-            shown = quantity(amount, _COST_UNITS.get(field, "B"))
-            words.append(f"{in_language(label, lang)} {shown}")
+            shown = quantity(amount, _COST_UNITS.get(field.name, "B"))
+            words.append(f"{say(f'cost.{field.name}', lang)} {shown}")
     return ", ".join(words)

@@ -74,8 +74,10 @@ def transformation(chip: str) -> Callable[[Callable], Callable]:
             name, options = parsed.id, {}
         elif isinstance(parsed, ast.Call) and isinstance(parsed.func, ast.Name) and not parsed.args:
             name = parsed.func.id
-            options = {k.arg: ast.literal_eval(k.value) for k in parsed.keywords if k.arg}
+            options = {k.arg or "": ast.literal_eval(k.value) for k in parsed.keywords}
         else:
+            raise ValueError
+        if "" in options:  # ``**options``
             raise ValueError
         make = _MADE[name]
     except (SyntaxError, ValueError, KeyError):

@@ -39,7 +39,6 @@ _LABELS: dict[str, Text] = {
     "compiles": Text("Compiles", "컴파일"),
     "found": Text("Found", "재사용"),
     "hits": Text("Hits", "적중"),
-    "calls": Text("Calls", "호출 수"),
     "seconds": Text("Time", "시간"),
     "kind.trace": Text("traced", "추적"),
     "kind.compile": Text("compiled", "컴파일"),
@@ -64,7 +63,6 @@ _LABELS: dict[str, Text] = {
     "stack": Text("Transformations", "변환"),
     "forward": Text("forward", "순방향"),
     "backward": Text("backward", "역방향"),
-    "environment": Text("Environment", "환경"),
     "devices": Text("Devices", "장치"),
     "keys": Text("Random keys", "난수 키"),
     "key.created": Text("made of a seed", "시드로 만든 키"),
@@ -82,6 +80,8 @@ _LABELS: dict[str, Text] = {
     "empty": Text("Nothing was traced yet.", "아직 추적된 함수가 없습니다."),
     "older": Text("{n} older marks", "이전 표시 {n}개"),
     "dropped": Text("older marks were dropped", "이전 기록은 지워졌습니다"),
+    "dropped.functions": Text(
+        "functions not used for long were dropped", "오래 쓰이지 않은 함수의 기록은 지워졌습니다"),
 }
 
 # ---- buttons and messages of views --------------------------------------------------------------
@@ -217,7 +217,6 @@ _VIEWS: dict[str, Text] = {
         "역방향 계산에 필요한 값이 없어 아무것도 보관하지 않았습니다.",
     ),
     "bench.title": Text("Transformation bench", "변환 실험대"),
-    "bench.add": Text("Add", "추가"),
     "bench.remove": Text("Remove {name}", "{name} 빼기"),
     "bench.earlier": Text("Apply {name} earlier", "{name} 먼저 적용"),
     "bench.later": Text("Apply {name} later", "{name} 나중에 적용"),
@@ -229,7 +228,6 @@ _VIEWS: dict[str, Text] = {
         "Run the cell in a kernel to change the transformations.",
         "변환을 바꾸려면 커널에서 셀을 실행하십시오.",
     ),
-    "bench.same": Text("same", "같음"),
     "bench.gone": Text("before only", "이전에만"),
     "bench.new": Text("new", "새로 생김"),
     "compiled.title": Text("Compiled program", "컴파일된 프로그램"),
@@ -265,14 +263,11 @@ _VIEWS: dict[str, Text] = {
         "No gate was found in these notebooks.",
         "이 노트북들에는 예측 문제가 없습니다.",
     ),
-    "keys.title": Text("Random keys", "난수 키"),
     "keys.reused": Text(
         "Keys used again: {n}. The same random numbers came twice.",
         "다시 쓴 키: {n}개. 같은 난수가 두 번 나왔습니다.",
     ),
     "keys.fine": Text("No key was used twice.", "두 번 쓴 키가 없습니다."),
-    "error.title": Text("What happened", "무슨 일이 있었습니까"),
-    "error.needed": Text("What was needed", "필요한 것"),
     "error.got": Text("What came", "실제로 온 것"),
     "error.path": Text("How the value came about", "값이 지나온 길"),
     "error.mends": Text("Ways to mend it", "고치는 방법"),
@@ -281,16 +276,12 @@ _VIEWS: dict[str, Text] = {
     "search": Text("Search", "검색"),
     "search.found": Text("{n} found", "{n}개 찾음"),
     "columns": Text("Columns", "열"),
-    "source.show": Text("Show in the source", "소스에서 보기"),
     "kernel": Text("Kernel", "커널"),
     "bytes": Text("Bytes", "바이트"),
     "variable": Text("Variable", "변수"),
-    "legend.colour": Text("Colours by", "색 기준"),
-    "colour.pass": Text("pass", "방향"),
     "colour.stack": Text("transformations", "변환"),
     "export.json": Text("Save as JSON", "JSON으로 저장"),
     "export.csv": Text("Save as CSV", "CSV로 저장"),
-    "warning": Text("Warning", "경고"),
     "view.function": Text(
         "lens.{view} needs a function, but got {got}. Give the function itself, then its "
         "arguments: `lens.{view}(f)(x)`.",
@@ -476,10 +467,6 @@ _GATES: dict[str, Text] = {
     ),
     "gate.first": Text("first call", "첫 호출"),
     "gate.nothing": Text("nothing changed", "달라진 것 없음"),
-    "gate.static": Text("static argument {path}: {old} → {new}", "정적 인자 {path}: {old} → {new}"),
-    "gate.argument": Text("argument {path}: {old} → {new}", "인자 {path}: {old} → {new}"),
-    "gate.structure": Text("structure of the arguments", "인자의 구조"),
-    "gate.redefined": Text("the function was defined anew", "함수가 새로 정의됨"),
     "gate.placeholder": Text("your guess", "예측한 값"),
     "gate.exercise": Text("Exercise", "연습 문제"),
     "gate.todo": Text(

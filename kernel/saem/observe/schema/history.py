@@ -134,9 +134,14 @@ class FunctionHistory:
 
 @dataclasses.dataclass(frozen=True)
 class HistoryModel:
-    """What was traced and compiled, function by function, in the order of their first call."""
+    """What was traced and compiled, function by function, in the order of their first call.
+
+    ``dropped`` is how many functions are left out: of those unused for longest, where there are
+    too many.
+    """
 
     kind: Literal["history"]
     version: int
     functions: tuple[FunctionHistory, ...]
     environment: Environment
+    dropped: int = 0
