@@ -479,7 +479,8 @@ def test_the_folder_is_looked_through_rarely(base, monkeypatch):
 def test_a_damaged_journal_counts_for_nothing(base, quiet):
     compiled(1.0)
     journal = base / "programs" / "journal"
-    journal.write_bytes(b'{"kept": "many"}\n[]\n\xff\n{"hits": 3}\nnull\n{"limit": "x"}\n')
+    journal.write_bytes(b'{"kept": "many"}\n[]\n\xff\n{"hits": 3}\nnull\n{"limit": "x"}\n'
+                        b'{"kept": 1e999}\n{"limit": 1e999}\n')
     assert cache_folder.journal(base / "programs")["hits"] == 3
     assert compiled(2.0) == "absent" and compiled(1.0) == "found"
     assert cache_folder.journal(base / "programs")["limit"] == cache_folder.LIMIT
@@ -531,6 +532,19 @@ def test_jobs_run_once_in_order_and_the_thread_ends():
     assert done[-1] == "end"
 
 
+def test_a_job_that_fails_holds_up_no_other():
+    def fail():
+        raise MemoryError
+
+    done = []
+    writer = disk_writer.Writer(at_end=lambda: None)
+    writer.add(fail)
+    writer.add(lambda: done.append(1))
+    assert writer.flush() and done == [1]
+    writer.add(lambda: done.append(2))
+    assert writer.flush() and done == [1, 2]
+
+
 def test_without_threads_a_job_is_done_at_once(monkeypatch):
     def refuse(*_):
         raise RuntimeError("can't start new thread")
@@ -548,7 +562,7 @@ def test_a_forked_child_writes_nothing_of_its_parent(tmp_path):
     code = f"""
 import os, sys, time
 from saem.disk.disk_writer import Writer
-writer = Writer(at_end=lambda: None)
+writer = Writer(at_end=lambda: None, in_child=lambda: print("child", flush=True))
 writer.add(lambda: open({str(tmp_path / 'log')!r}, 'a').write(f'{{os.getpid()}}\\n'))
 child = os.fork()
 if child == 0:
@@ -561,4 +575,5 @@ print(os.getpid())
     environment = dict(os.environ, PYTHONPATH=os.pathsep.join(filter(None, sys.path)))
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], env=environment,
                           capture_output=True, text=True, timeout=60, check=True)
-    assert (tmp_path / "log").read_text() == done.stdout
+    said = done.stdout.splitlines()
+    assert (tmp_path / "log").read_text().split() == said[1:] and said[0] == "child"

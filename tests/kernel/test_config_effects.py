@@ -7,6 +7,7 @@ Invariant: expected answers and sentences are JAX's.
 from __future__ import annotations
 
 import gc
+import itertools
 import os
 import subprocess
 import sys
@@ -22,6 +23,8 @@ from saem import _jaxlib, lax
 from saem.compile import executables
 from saem.core import config as settings
 from saem.core.config import SETTINGS
+from saem.core.errors import JaxprTypeError
+from saem.extend.core import Primitive
 
 X = np.asarray([1.0, 2.0, 3.0], np.float32)
 cpu = jax.devices()[0]
@@ -149,6 +152,16 @@ def test_x64_reaches_functions_that_were_traced_before():
     assert f(np.float64(1.5)).dtype == np.float64 and jnp.arange(2).dtype == np.int64
     jax.config.update("jax_enable_x64", False)
     assert f(np.float64(1.5)).dtype == np.float32
+
+
+def test_checks_find_a_primitive_whose_types_change():
+    kinds = itertools.cycle(["float32", "int32"])
+    changing = Primitive("changing")
+    changing.def_abstract_eval(lambda x: jax.core.ShapedArray(x.shape, np.dtype(next(kinds))))
+    jax.make_jaxpr(changing.bind)(1.0)
+    next(kinds)
+    with jax.enable_checks(True), pytest.raises(JaxprTypeError, match="but bound as float32"):
+        jax.make_jaxpr(changing.bind)(1.0)
 
 
 def test_no_execution_reaches_calls_that_cpp_answers():

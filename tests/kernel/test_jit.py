@@ -14,7 +14,9 @@ import numpy as np
 import pytest
 
 import saem as jax
+import saem.numpy as jnp
 from saem import lax
+from saem.compile import executables
 from saem.core.events import CacheHit, CacheMiss, Compile, TraceEnd, bus
 from saem.observe.look import looking
 
@@ -290,6 +292,37 @@ def test_eight_threads_do_not_mix():
     for thread in threads:
         thread.join()
     assert not failures
+
+
+def test_threads_that_need_one_program_compile_it_once():
+    begin, found = threading.Barrier(8), []
+
+    def work():
+        f = jax.jit(lambda x: jnp.sin(x) * 7.25)
+        begin.wait()
+        f(np.float32(1))
+
+    def keep(event):
+        if isinstance(event, Compile):
+            found.append(event.found)
+
+    end = bus.subscribe(keep)
+    try:
+        threads = [threading.Thread(target=work) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        end()
+    assert sorted(found) == [False] + [True] * 7
+
+
+def test_a_compilation_that_fails_leaves_no_lock():
+    for _ in range(2):
+        with pytest.raises(jax.errors.JaxRuntimeError):
+            jax.jit(lambda x: x + 1, compiler_options={"no_such_option": 1})(1.0)
+    assert not executables._locks
 
 
 def test_an_interrupted_trace_leaves_the_engine_usable():

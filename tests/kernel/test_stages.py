@@ -34,6 +34,18 @@ def f(x, y, *, k=2):
 j = jax.jit(f, static_argnames="k")
 
 
+def types_inside(x):
+    """The types of a function that is traced inside another and closes over a value of that."""
+    def outer(v):
+        traced = jax.jit(lambda d: d["a"] + v[0, 0]).trace({"a": 1.0})
+        seen.extend([repr(traced.args_info), repr(traced.in_avals)])
+        return v
+
+    seen = []
+    jax.make_jaxpr(outer)(x)
+    return seen
+
+
 @pytest.mark.parametrize("expression", [
     "[str(v) for t in [j.trace(x, y, k=3)] for v in (t.fun_name, t.in_tree, t.out_tree)]",
     "str(j.trace(x, y, k=3).jaxpr)",
@@ -52,6 +64,7 @@ j = jax.jit(f, static_argnames="k")
     "repr(j.lower(x, y).compile().output_formats)",
     "jax.jit(f, donate_argnums=(0,)).lower(x, y).donate_argnums",
     "repr(jax.jit(f, donate_argnames='y').lower(x, y).args_info)",
+    "types_inside(x)",
     "j.lower(x, y).cost_analysis()",
     "j.lower(x, y).compile().cost_analysis()",
     "j.lower(x, y).compile().memory_analysis().argument_size_in_bytes",
@@ -366,6 +379,14 @@ def test_a_layout_is_told_as_jax_tells_it(jax_oracle, expression):
 ])
 def test_a_layout_that_does_not_fit_is_refused(jax_oracle, expression, sentence):
     same_error(jax_oracle, expression, sentence, within=__name__)
+
+
+def test_a_function_of_the_library_is_compiled_as_a_call_compiles_it():
+    jnp.median(X)
+    count = len(compiler._executables)
+    compiled = jnp.median.lower(X).compile()
+    assert len(compiler._executables) == count
+    assert float(compiled(X)) == np.median(X)
 
 
 def test_public_names_are_the_stages():

@@ -5,7 +5,8 @@ A function traced again (a lambda made anew, a cell run again) whose program is 
 compiled again.
 
 Read before: ``compile.lowering``.  Read after: ``compile.dispatch``.
-Invariant: one compilation per key and process, whatever the number of threads.
+Invariant: while a program is kept, one compilation per key, whatever the number of threads
+(tests/kernel/test_jit.py).
 """
 
 from __future__ import annotations
@@ -165,15 +166,17 @@ def made_once(key: str, lowered: Lowering, devices: Sequence[Any], options: dict
     """
     with _lock:
         lock = _locks.setdefault(key, threading.Lock())
-    with lock:
-        executable = _executables.get(key)
-        found, disk = executable is not None, ""
-        if not found:
-            executable, disk = load_or_compile(key, lowered, devices, options)
-            _executables[key] = executable
-            if len(_executables) > CAPACITY:
-                _executables.popitem(last=False)
-    _locks.pop(key, None)
+    try:
+        with lock:
+            executable = _executables.get(key)
+            found, disk = executable is not None, ""
+            if not found:
+                executable, disk = load_or_compile(key, lowered, devices, options)
+                _executables[key] = executable
+                if len(_executables) > CAPACITY:
+                    _executables.popitem(last=False)
+    finally:
+        _locks.pop(key, None)
     return executable, found or disk == "found", disk
 
 
@@ -197,7 +200,7 @@ def load_or_compile(key: str, lowered: Lowering, devices: Sequence[Any], options
 
 
 def as_bytes(executable: Any, lowered: Lowering, devices: Sequence[Any],
-             options: dict[str, Any] | None) -> bytes:
+             options: dict[str, Any] | None, same_rounding: SameRounding = False) -> bytes:
     """Return ``executable`` as bytes: what ``find_or_compile`` gave for the other arguments.
 
     XLA cannot write what it has read (the code would be missing), nor a sort that has run; such a
@@ -209,7 +212,8 @@ def as_bytes(executable: Any, lowered: Lowering, devices: Sequence[Any],
             return executable.serialize()
         except _jaxlib.JaxRuntimeError:
             pass
-    return _compile(lowered, devices, all_options(lowered, devices, options)).serialize()
+    options = all_options(lowered, devices, options, same_rounding)
+    return _compile(lowered, devices, options).serialize()
 
 
 def _compile(lowered: Lowering, devices: Sequence[Any], options: dict[str, Any]) -> Any:

@@ -97,8 +97,6 @@ DECLARED = (
              "differentiate softmax by its own rule", in_key=True),
     Declared("high_dynamic_range_gumbel", False, "bool",
              "use more random bits for gumbel samples", in_key=True),
-    Declared("use_shardy_partitioner", True, "bool", "partition programs with Shardy",
-             in_key=True),
     Declared("debug_key_reuse", False, "bool", "raise when a PRNG key is used twice", in_key=True),
     Declared("default_prng_impl", "threefry2x32", "str", "generator of keys that name none",
              PRNG_IMPLS, in_key=True),
@@ -136,7 +134,6 @@ DECLARED = (
     Declared("explain_cache_misses", False, "bool", "log why a jitted call was traced again"),
     Declared("traceback_filtering", "auto", "str", "hide the engine's frames in tracebacks",
              TRACEBACK_FILTERING),
-    Declared("tracer_error_num_traceback_frames", 5, "int", "frames shown in a tracer's error"),
     # -- the process: devices and the compile cache on disk --
     Declared("platforms", None, "str", "comma-separated platforms to use, in order",
              optional=True, process=True),

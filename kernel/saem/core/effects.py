@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import atexit
 import collections
+import contextlib
 import sys
 import threading
 from collections.abc import Iterable
@@ -208,7 +209,8 @@ def failure_in(message: str) -> tuple[str, Exception] | None:
     """Return the failure of a callback that XLA reports by ``message``: its text and its cause."""
     for failure in list(_failures):
         if failure[0] in message:
-            _failures.remove(failure)
+            with contextlib.suppress(ValueError):  # another thread was first
+                _failures.remove(failure)
             return failure
     return None
 

@@ -83,6 +83,8 @@ def check_jaxpr(jaxpr: Jaxpr | ClosedJaxpr) -> None:
         if len(avals) != len(eqn.outvars):
             raise JaxprTypeError(f"{where}: {len(avals)} outputs typed, {len(eqn.outvars)} bound")
         for aval, var in zip(avals, eqn.outvars):
+            if not var.aval.vma and aval.vma:  # written outside shard_map, where nothing varies
+                aval = aval.update(vma=var.aval.vma)
             if aval.strip_weak_type() != var.aval.strip_weak_type():
                 raise JaxprTypeError(f"{where}: typed {aval}, but bound as {var.aval} in\n{jaxpr}")
             if not isinstance(var, DropVar):

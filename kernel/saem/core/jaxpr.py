@@ -98,7 +98,7 @@ class Eqn:
 
     @property
     def effects(self) -> frozenset:
-        return getattr(self.operation, "effects", frozenset())
+        return self.operation.effects
 
     def position(self):
         """Return where the user wrote this operation, or None."""

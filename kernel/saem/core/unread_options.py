@@ -62,6 +62,7 @@ _BY_REASON: dict[str, dict[str, Any]] = {
         "jax_embedded_constants_max_bytes": 32, "jax_use_simplified_jaxpr_constants": False,
         "jax_serialization_version": 0, "jax_export_calling_convention_version": 10,
         "jax_export_ignore_forward_compatibility": False,
+        "jax_use_shardy_partitioner": True, "jax_tracer_error_num_traceback_frames": 5,
     },
     "Saem makes no programs of TensorFlow": {
         "jax2tf_associative_scan_reductions": False, "jax2tf_default_native_serialization": True,

@@ -235,7 +235,7 @@ def journal(folder: Path) -> dict[str, Any]:
                 sums.update(kept=0, limit=int(facts["limit"]))
             for name, kind in (("kept", int), ("hits", int), ("saved", float)):
                 sums[name] += kind(facts.get(name, 0))
-        except (ValueError, TypeError, AttributeError):
+        except (ValueError, TypeError, AttributeError, OverflowError):
             continue  # a damaged line counts for nothing
     return sums
 

@@ -277,10 +277,15 @@ class Found:
         for folder, (hits, seconds) in unwritten.items():
             cache_folder.append(folder, hits=hits, saved=round(seconds, 3))
 
+    def forget(self) -> None:
+        """In a child process: the parent writes what was counted, and what waits to be written."""
+        self._unwritten = {}
+        _unwritten.clear()
+
 
 _found = Found()
 _unwritten: dict[Path, bytes] = {}  # what a program that was forgotten in memory is found in
-_writer = Writer(at_end=_found.write)
+_writer = Writer(at_end=_found.write, in_child=_found.forget)
 
 
 def flush() -> bool:

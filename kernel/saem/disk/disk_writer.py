@@ -1,7 +1,7 @@
 """How are programs written to disk while the user goes on?
 
 A first compile must not wait for a disk.  What is to be kept waits here until nothing was compiled
-for a moment; then a thread serializes, compresses and writes it, and ends.  A process that ends
+for a moment; then a thread compresses and writes it, and ends.  A process that ends
 writes what still waits, for a few seconds at most; one that is killed leaves it unwritten, which
 costs a compile in the next.
 
@@ -18,6 +18,8 @@ import threading
 import time
 from collections.abc import Callable
 
+from saem.disk import cache_folder
+
 # Jobs are done when none came for QUIET_SECONDS (the user's programs are compiled), when the oldest
 # has waited for MOST_SECONDS, or when MOST_WAITING of them wait.
 QUIET_SECONDS = 0.25
@@ -30,10 +32,14 @@ Job = Callable[[], None]
 
 
 class Writer:
-    """Jobs that wait, the thread that does them, and what is to be done once at the end."""
+    """Jobs that wait, the thread that does them, and what is to be done once at the end.
 
-    def __init__(self, at_end: Job):
+    ``in_child`` is done in a child process, where no job waits.
+    """
+
+    def __init__(self, at_end: Job, in_child: Job = lambda: None):
         self.at_end = at_end
+        self.in_child = in_child
         self._changed = threading.Condition()
         self._waiting: list[Job] = []
         self._first = self._last = 0.0  # when the oldest and the newest of them came
@@ -93,7 +99,10 @@ class Writer:
                     self._changed.notify_all()
                     return
             for job in jobs:
-                job()
+                try:
+                    job()
+                except Exception as error:  # out of memory, say: later jobs are done all the same
+                    cache_folder.note(f"A program could not be kept: {error!r}", loud=False)
             jobs.clear()
 
     def _seconds_left(self) -> float:
@@ -108,3 +117,4 @@ class Writer:
         self._changed = threading.Condition()
         self._waiting = []
         self._working = self._hurry = False
+        self.in_child()

@@ -97,12 +97,15 @@ class Call(Types, Record):
     name = property(lambda self: self.info.name)
     in_tree = property(lambda self: self.bound.in_tree)
     out_tree = property(lambda self: self.entry.out_tree)
-    flat_in = property(
-        lambda self: self.entry.closed.in_avals[:self.in_tree.num_leaves])
+    flat_in = property(lambda self: self._given(self.entry.closed.in_avals))
     flat_out = property(lambda self: self.entry.closed.out_avals)
-    donated = property(
-        lambda self: self.entry.donated[:self.in_tree.num_leaves])
+    donated = property(lambda self: self._given(self.entry.donated))
     refs = property(lambda self: self.entry.refs or ())
+
+    def _given(self, of_inputs: Sequence[Any]) -> Sequence[Any]:
+        """Return what belongs to arguments: tracers that were closed over are the first inputs."""
+        start = len(self.entry.moved)
+        return of_inputs[start:start + self.in_tree.num_leaves]
 
     def paths(self) -> list[str]:
         return self.info.paths(self.bound)
@@ -312,11 +315,13 @@ class Lowered(Stage):
             lowered = self._call.lower(where, here)
         warn_wasted(lowered.wasted)
         options = {**info.compiler_options, **(compiler_options or {})}
-        executable = find_or_compile(lowered, devices_, info.reference, options)
+        executable = find_or_compile(lowered, devices_, info.reference, options,
+                                     same_rounding=info.same_rounding)
         dispatch.keep_within_limit()
         program = dispatch.Program(executable, lowered, where, self._committed)
         return Compiled(self._call, program,
-                        lambda: as_bytes(executable, lowered, devices_, options))
+                        lambda: as_bytes(executable, lowered, devices_, options,
+                                         info.same_rounding))
 
 
     def _placed(self, given: tuple[Any, ...] | None) -> Any:

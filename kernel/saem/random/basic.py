@@ -18,7 +18,7 @@ import numpy as np
 from saem import lax
 from saem.core import dtypes, errors
 from saem.core.avals import aval_of, kept
-from saem.core.config import enable_x64
+from saem.core.config import enable_x64, high_dynamic_range_gumbel
 from saem.core.dimensions import unwrapped
 from saem.ops.linear import literal
 from saem.ops.random_bits import random_bits, random_split
@@ -250,6 +250,14 @@ def bernoulli(key: ArrayLike, p: ArrayLike = 0.5, shape: Shape | None = None, mo
     shape = joined_shape("bernoulli", shape, p)
     used(key)
     return _coins(key, shape, mode, p)
+
+
+def mode_of_gumbel(name: str, mode: Any) -> str:
+    """Return the mode that was asked for: without one, that of ``high_dynamic_range_gumbel``."""
+    if mode is None:
+        return "high" if high_dynamic_range_gumbel.value else "low"
+    check_mode(name, mode)
+    return mode
 
 
 def check_mode(name: str, mode: Any) -> None:

@@ -20,7 +20,7 @@ from saem.core import dtypes
 from saem.core.avals import aval_of
 from saem.numpy.promote import check_arraylike
 from saem.ops.linear import literal
-from saem.random.basic import check_mode, signs, standard, two_keys, unit_interval
+from saem.random.basic import mode_of_gumbel, signs, standard, two_keys, unit_interval
 from saem.random.keys import (
     as_dtype,
     as_shape,
@@ -282,8 +282,7 @@ def gumbel(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None,
     """
     if out_sharding is not None:
         return placed(gumbel, out_sharding, key, shape, dtype, mode)
-    mode = "low" if mode is None else mode
-    check_mode("gumbel", mode)
+    mode = mode_of_gumbel("gumbel", mode)
     dtype = float_dtype("gumbel", dtype)
     used(key)
     return _gumbel(key, as_shape(shape), dtype, mode)

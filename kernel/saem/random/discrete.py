@@ -22,7 +22,7 @@ from saem.numpy.index_plan import as_index
 from saem.ops.linear import literal
 from saem.ops.random_bits import random_bits
 from saem.ops.shape import canonical_axis
-from saem.random.basic import check_mode, standard, two_keys, uniform_integers
+from saem.random.basic import mode_of_gumbel, standard, two_keys, uniform_integers
 from saem.random.continuous import standard_gumbel, to_rank_of
 from saem.random.keys import as_dtype, as_shape, joined_shape, placed, takes_any_key, used
 from saem.typing import Array, ArrayLike, DTypeLike, Shape
@@ -171,9 +171,8 @@ def choice(key: ArrayLike, a: int | ArrayLike, shape: Shape = (), replace: bool 
         return lax.full(out, 0, aval.dtype)
     if p is not None:
         p = lax.convert_element_type(p, dtypes.to_inexact(aval_of(p).dtype))
-    out = _choice(key, n, shape, bool(replace), axis, "low" if mode is None else mode,
-                  None if single else a, p)
-    return out
+    mode = mode_of_gumbel("choice", None if p is None or replace else mode)
+    return _choice(key, n, shape, bool(replace), axis, mode, None if single else a, p)
 
 
 def check_choice(n: int, draws: int, replace: bool, p: Any) -> None:
@@ -255,8 +254,7 @@ def categorical(key: ArrayLike, logits: ArrayLike, axis: int = -1, shape: Shape 
             errors.ArgumentError, "categorical.C2",
             f"categorical requires logits of a float dtype, got {aval.dtype.name}.",
             advice="Logits are logarithms: jnp.log(weights).")
-    mode = "low" if mode is None else mode
-    check_mode("categorical", mode)
+    mode = mode_of_gumbel("categorical", mode)
     shape, logits = _shapes_joined(logits, axis, shape, replace)
     used(key)
     if not replace:

@@ -25,7 +25,7 @@ from saem.core.avals import Kept, ShapedArray, aval_functions, aval_of
 from saem.core.events import FunctionRef, TraceBegin, TraceEnd, bus
 from saem.core.handles import dce_rules
 from saem.core.hi_types import is_high, is_mutable
-from saem.core.infer import infer
+from saem.core.infer import check_jaxpr, infer
 from saem.core.jaxpr import Atom, ClosedJaxpr, Eqn, Jaxpr, Literal, Var, pick
 from saem.core.lazy import later
 from saem.core.leaks import check_leaks, leaked_tracer
@@ -284,6 +284,8 @@ def trace_flat(fun: Callable[..., Sequence[Any]], in_avals: Sequence[ShapedArray
                                  equations=len(trace.eqns), failed=closed is None))
     if config.debug_key_reuse.value:
         key_watch.traced(closed)
+    if config.enable_checks.value:
+        check_jaxpr(closed)
     if config.check_tracer_leaks.value:
         finished = weakref.ref(trace)
         del trace, outs
