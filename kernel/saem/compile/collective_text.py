@@ -3,7 +3,7 @@
 A program over a mesh runs once on every device; a collective lists which devices act together, by
 their numbers in the mesh.
 
-Read before: ``compile.text``.  Read after: ``ops.collectives``, ``parallel.shard_map``.
+Read after: ``compile.text``, ``ops.collectives``, ``parallel.shard_map``.
 Invariant: each row of a group lists its devices in the order of the axis names.
 Source: StableHLO specification, all_reduce, partition_id; the Shardy dialect.
 """

@@ -5,7 +5,7 @@ to call it, from Python or from jaxlib's C++ fast path; ``apply_primitive`` runs
 
 Read before: ``compile.executables``, ``compile.device_assignment``.  Read after: ``jit.jitted``.
 Invariant: a value that the user did not place is uncommitted and follows the computation; results
-are committed exactly if some argument was.
+are committed exactly if some argument was or a place was demanded (tests/kernel/test_jit.py).
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from saem import _jaxlib
-from saem.compile import executables as compile
-from saem.compile import mappings
+from saem.compile import executables, mappings
 from saem.compile.device_assignment import (
     Demands,
     Spread,
@@ -632,5 +631,5 @@ def keep_within_limit() -> None:
 
 def clear_executables() -> None:
     """Drop all compiled operations, and the calls to them that jaxlib's C++ keeps."""
-    compile.clear()
+    executables.clear()
     fast_path_cache.clear()

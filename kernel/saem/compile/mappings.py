@@ -3,7 +3,7 @@
 On Linux a process may have some 65,530 memory mappings (``vm.max_map_count``).  The code of a
 program takes 3 to 12 of them or more, so a session that has compiled some 6,000 programs reaches
 the limit, and there XLA's compiler ends the process.  Before that happens, the programs that can be
-made again are dropped (``compile.dispatch.build``).
+made again are dropped (``compile.dispatch.keep_within_limit``).
 
 Read before: nothing.  Read after: ``compile.dispatch``.
 Invariant: a process that goes on compiling programs does not reach the limit by programs that Saem

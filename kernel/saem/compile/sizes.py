@@ -51,16 +51,16 @@ def plan(shapes: Sequence[Sequence[Size]], names: Callable[[int], str]) -> list[
     steps: list[Step] = []
     known: set[str] = set()
     while waiting:
-        found = next((s for s in waiting if unknown_factor(s[2], known) is not None), None)
+        found = next(((s, known_by) for s in waiting
+                      if (known_by := unknown_factor(s[2], known)) is not None), None)
         if found is None:
             break
-        number, axis, size = found
-        (name, factor) = unknown_factor(size, known) or ("", 0)
+        (number, axis, size), (name, factor) = found
         if name:
             rest = size - factor * Dim.variable(name, size.scope)
             steps.append(Step(name, number, axis, factor, rest, size))
             known.add(name)
-        waiting.remove(found)
+        waiting.remove(found[0])
     if waiting:
         missing = sorted(set().union(*(variables(s) for _, _, s in waiting)) - known)
         shown = ", ".join(f"{names(i)}.shape = {tuple(s)}" for i, s in enumerate(shapes))

@@ -22,8 +22,6 @@ from collections.abc import Callable
 
 from saem.core.record import Record
 
-SCHEMA_VERSION = 1
-
 
 class FunctionRef(Record):
     """Which Python function: where it was written and a number unique to this function object.
@@ -270,7 +268,7 @@ class Bus:
 
     ``active`` is True while there is at least one listener; ``hits`` while one asked for cache
     hits, for which calls leave the C++ fast path.  A listener that raises is removed and its error
-    is dropped: watching must never break the watched program.
+    is kept in ``failures``: watching must never break the watched program.
     """
 
     def __init__(self) -> None:

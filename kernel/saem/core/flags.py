@@ -4,7 +4,7 @@
 flags of ``absl``, whose ``app.run(main)`` reads the command line of a program and refuses unknown
 flags.
 
-Read before: ``core.config``.
+Read after: ``core.config``.
 Invariant: both ways set the same values, and neither touches what the command line does not name
 (tests/kernel/test_flags.py).
 Source: the documentation of absl.flags and absl.app; observed behaviour of JAX 0.10.2.

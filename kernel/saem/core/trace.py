@@ -78,7 +78,10 @@ class Trace:
         return put(x) if self.parent is None else self.parent.constant(x, put)
 
     def full_raise(self, x: Any) -> Any:
-        """Return ``x``, which is a value of this interpreter or the same for all of it."""
+        """Return ``x``, which is a value of this interpreter or the same for all of it.
+
+        Interpreters written for JAX call it.
+        """
         return x
 
     def ancestors(self):

@@ -4,7 +4,7 @@ A program that sets one of them still runs: the value is kept and can be read, a
 warning states once, with the reason, that it changes nothing. The names and defaults are those that
 JAX 0.10.2 lists in ``config.values``.
 
-Read before: ``core.config``.
+Read after: ``core.config``.
 Invariant: an option is here or among the settings (``declared.DECLARED``), never in both.
 """
 

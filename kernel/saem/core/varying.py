@@ -8,7 +8,8 @@ varying is a sum over devices.
 
 Read before: ``core.avals``, ``core.axes``.
 Read after: ``ops.collectives``, ``parallel.shard_map``.
-Invariant: outside ``shard_map(check_vma=True)`` no aval names an axis, and nothing here is called.
+Invariant: outside ``shard_map(check_vma=True)`` no aval names an axis
+(tests/kernel/test_shard_map.py).
 Source: the documentation of jax.shard_map, "varying manual axes".
 """
 

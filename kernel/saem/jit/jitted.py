@@ -5,8 +5,9 @@ found) and run.  After that jaxlib's C++ answers by itself until something in th
 shape, dtype, weak type, a static value, structure, placement, a setting.
 
 Read before: ``jit.call``, ``compile.dispatch``.  Read after: ``jit.decorator``.
-Invariant: a traced program is kept for (function, structure, static values, avals, settings), and
-nothing else decides; events name those that changed.
+Invariant: a traced program is kept for (function, options of jit, structure, static values and
+their types, avals, named axes, mesh, settings), and nothing else decides; events name those that
+changed (tests/lens/observe/test_recompile_table.py).
 """
 
 from __future__ import annotations

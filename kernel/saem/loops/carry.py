@@ -4,7 +4,7 @@ It is traced once for the types of its operands.  All it closes over becomes lea
 a loop carries must come back as it went in: the same containers, shapes and dtypes.  A number whose
 type is weak gives way: a carry that starts as ``0`` and comes back as float32 starts as float32.
 
-Read before: ``transform.staging``.  Read after: ``transform.restructure``.
+Read before: ``transform.staging``, ``transform.restructure``.  Read after: ``loops.scan``.
 Invariant: a body traced twice for one function and one signature is one program, so what was
 derived from it or compiled of it is found again.
 """

@@ -4,7 +4,7 @@
 branch as its first operand.  Where a stack of examples chooses differently, all branches run and
 ``select_n`` takes from each what belongs to it.
 
-Read before: ``loops.carry``, ``transform.restructure``.  Read after: ``loops.while_loop``.
+Read before: ``loops.carry``, ``transform.restructure``.  Read after: ``loops.scan``.
 Invariant: all branches have the same operands and the same output types, weak types apart.
 Source: the documentation of jax.lax.cond and jax.lax.switch; StableHLO specification, case.
 """

@@ -28,7 +28,7 @@ from saem.ops.arithmetic import add
 from saem.ops.compare import bitwise_or
 from saem.ops.linear import literal
 from saem.ops.shape import canonical_axis, concatenate, reshape, rev
-from saem.ops.slicing import pad
+from saem.ops.slicing import pad, slice_in_dim
 from saem.ops.slicing import slice as slice_
 from saem.transform.mapping import vmap
 
@@ -75,10 +75,7 @@ def _in_batches(f: Callable, xs: Any, batch_size: int) -> Any:
 
 def _rows(x: Any, start: int, stop: int) -> Any:
     """Return rows ``start`` to ``stop`` of ``x``; ``x`` itself if that is all of it."""
-    shape = aval_of(x).shape
-    if (start, stop) == (0, shape[0]):
-        return x
-    return slice_(x, (start, *(0,) * (len(shape) - 1)), (stop, *shape[1:]))
+    return x if (start, stop) == (0, aval_of(x).shape[0]) else slice_in_dim(x, start, stop)
 
 
 @boundary

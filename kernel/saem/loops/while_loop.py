@@ -5,7 +5,7 @@ examples whose conditions differ it goes on until all are done, those that are d
 It has no reverse mode, since the number of residuals is not known; a ``fori_loop`` whose
 bounds are known is a scan, and has.
 
-Read before: ``loops.carry``, ``transform.restructure``.  Read after: ``loops.scan``.
+Read before: ``loops.scan``, which has the loops that are run a known number of times.
 Invariant: the condition gives one flag, or one for each of the leading rows of all that is carried.
 Source: the documentation of jax.lax.while_loop and jax.lax.fori_loop; StableHLO, while.
 """

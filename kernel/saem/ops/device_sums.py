@@ -113,7 +113,7 @@ class AllReduce(Primitive):
     identity: ClassVar[Callable]  # of a dtype: the number that changes nothing
     repeated: ClassVar[Callable]  # of equal values: (value, how many) to their combination
 
-    shard_results = sharding_rules.collective
+    shard_results = sharding_rules.folding_collective
     sum_results = sum_rules.collective
 
     @property

@@ -312,7 +312,7 @@ def dynamic_slice(operand: Array, start_indices: Array | Sequence[ArrayLike],
     return bind(DynamicSlice(as_shape(sizes)), operand, *starts)
 
 
-def dynamic_update_slice(operand: Array | Array, update: ArrayLike,
+def dynamic_update_slice(operand: ArrayLike, update: ArrayLike,
                          start_indices: Array | Sequence[ArrayLike], *,
                          allow_negative_indices: bool | Sequence[bool] = True) -> Array:
     """Return ``operand`` with ``update`` written over the part that begins at ``start_indices``.
@@ -334,7 +334,7 @@ def _along(operand: Any, index: Any, axis: int) -> tuple[int, list[Any]]:
     return axis, [index if i == axis else zero for i in range(ndim)]
 
 
-def dynamic_slice_in_dim(operand: Array | Array, start_index: ArrayLike, slice_size: int,
+def dynamic_slice_in_dim(operand: ArrayLike, start_index: ArrayLike, slice_size: int,
                          axis: int = 0, *, allow_negative_indices: bool = True) -> Array:
     """Return ``slice_size`` elements of ``operand`` along ``axis`` from ``start_index`` on.
 
@@ -347,7 +347,7 @@ def dynamic_slice_in_dim(operand: Array | Array, start_index: ArrayLike, slice_s
     return dynamic_slice(operand, starts, sizes, allow_negative_indices=allow_negative_indices)
 
 
-def dynamic_index_in_dim(operand: Array | Array, index: ArrayLike, axis: int = 0,
+def dynamic_index_in_dim(operand: ArrayLike, index: ArrayLike, axis: int = 0,
                          keepdims: bool = True, *, allow_negative_indices: bool = True) -> Array:
     """Return the part of ``operand`` at ``index`` along ``axis``, which ``keepdims`` keeps.
 
@@ -359,7 +359,7 @@ def dynamic_index_in_dim(operand: Array | Array, index: ArrayLike, axis: int = 0
     return part if keepdims else squeeze(part, (axis,))
 
 
-def dynamic_update_slice_in_dim(operand: Array | Array, update: ArrayLike, start_index: ArrayLike,
+def dynamic_update_slice_in_dim(operand: ArrayLike, update: ArrayLike, start_index: ArrayLike,
                                 axis: int, *, allow_negative_indices: bool = True) -> Array:
     """Return ``operand`` with ``update`` written along ``axis`` from ``start_index`` on.
 
@@ -371,7 +371,7 @@ def dynamic_update_slice_in_dim(operand: Array | Array, update: ArrayLike, start
                                 allow_negative_indices=allow_negative_indices)
 
 
-def dynamic_update_index_in_dim(operand: Array | Array, update: ArrayLike, index: ArrayLike,
+def dynamic_update_index_in_dim(operand: ArrayLike, update: ArrayLike, index: ArrayLike,
                                 axis: int, *, allow_negative_indices: bool = True) -> Array:
     """Return ``operand`` with ``update`` (with or without ``axis``) written at ``index``.
 

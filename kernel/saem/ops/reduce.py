@@ -196,19 +196,13 @@ class ReduceProd(Fold):
         while length > 1:
             half = length // 2
             (xa, ta), (xb, tb), rest = (
-                [_rows(v, a, b) for v in (x, t)]
+                [slicing.slice_in_dim(v, a, b) for v in (x, t)]
                 for a, b in ((0, half), (half, 2 * half), (2 * half, length)))
             x, t = mul(xa, xb), add_cotangents(mul(ta, xb), mul(xa, tb))
             if length % 2:
                 x, t = concatenate([x, rest[0]], 0), concatenate([t, rest[1]], 0)
             length -= half
         return reshape(x, rows[1:]), reshape(t, rows[1:])
-
-
-def _rows(x: Any, start: int, stop: int) -> Any:
-    """Return rows ``start`` to ``stop`` of ``x``."""
-    shape = aval_of(x).shape
-    return slicing.slice(x, (start, *(0,) * (len(shape) - 1)), (stop, *shape[1:]))
 
 
 class Bitwise(Fold):

@@ -22,9 +22,9 @@ from saem.core.sharded import Case, agreed, entries_of
 Entries = tuple
 
 
-def wanted_or(case: Case, entries: Sequence[Any], name: str = "sharding") -> Entries:
+def wanted_or(case: Case, entries: Sequence[Any]) -> Entries:
     """Return the entries a parameter asks for, ``entries`` if it asks for none."""
-    sharding = getattr(case.prim, name)
+    sharding = case.prim.requested_sharding
     if sharding is None:
         return tuple(entries)
     given = sharding.spec.partitions
@@ -276,11 +276,11 @@ def dynamic_update_slice(self: Any, case: Case) -> Any:
 
 
 def reduction(self: Any, case: Case) -> Any:
-    """What remains is sharded as before; the sum over a sharded axis is the same everywhere."""
+    """What remains is sharded as before, or as requested; a sharded axis is folded everywhere."""
     spec = case.specs[0]
     folded = {a % len(spec) for a in self.axes}
     entries = tuple(e for axis, e in enumerate(spec) if axis not in folded)
-    return wanted_or(case, entries, "out_sharding") if self.name == "reduce_sum" else entries
+    return wanted_or(case, entries)
 
 
 def generic_reduction(self: Any, case: Case) -> Any:
@@ -353,7 +353,7 @@ def dot_general(self: Any, case: Case) -> Any:
     (xc, yc), (xb, yb) = prim.dimension_numbers
     _, left, right = prim.axes(len(x), len(y))
     if prim.out_sharding is not None:
-        return wanted_or(case, (), "out_sharding")
+        return wanted_or(case, ())
     for a, b in zip(xb, yb):
         if None not in (x[a], y[b]) and x[a] != y[b]:
             raise case.refuse(
@@ -388,7 +388,7 @@ def convolution(self: Any, case: Case) -> Any:
     lhs, rhs = case.specs
     numbers = self.dimension_numbers
     if self.out_sharding is not None:
-        return wanted_or(case, (), "out_sharding")
+        return wanted_or(case, ())
     if any(entry is not None for entry in (lhs[numbers.lhs_spec[1]], *rhs)):
         raise case.refuse(
             1, "Please specify the output sharding via `out_sharding` parameter of "
@@ -554,12 +554,13 @@ def rng_bit_generator(self: Any, case: Case) -> Any:
 
 
 def collective(self: Any, case: Case) -> Any:
-    """Values on devices along a manual axis are put together; Explicit axes stay as they are.
+    """Values on devices along a manual axis are put together; Explicit axes stay as they are."""
+    return case.specs[0]
 
-    Axes given by number (what ``vmap`` makes of names) are folded.
-    """
-    folded = getattr(self, "positional", ())
-    return tuple(e for axis, e in enumerate(case.specs[0]) if axis not in folded)
+
+def folding_collective(self: Any, case: Case) -> Any:
+    """As ``collective``; axes given by number (what ``vmap`` makes of names) are folded."""
+    return tuple(e for axis, e in enumerate(case.specs[0]) if axis not in self.positional)
 
 
 def exchange(self: Any, case: Case) -> Any:

@@ -271,7 +271,7 @@ def pad(operand: ArrayLike, padding_value: ArrayLike,
     return bind(Pad(config), operand, padding_value)
 
 
-def slice_in_dim(operand: Array | Array, start_index: int | None, limit_index: int | None,
+def slice_in_dim(operand: ArrayLike, start_index: int | None, limit_index: int | None,
                  stride: int = 1, axis: int = 0) -> Array:
     """Return ``operand[start:limit:stride]`` along ``axis``; negative bounds count from the end."""
     shape = aval_of(operand).shape
@@ -286,7 +286,7 @@ def slice_in_dim(operand: Array | Array, start_index: int | None, limit_index: i
     return slice(operand, starts, limits, strides)
 
 
-def index_in_dim(operand: Array | Array, index: int, axis: int = 0, keepdims: bool = True) -> Array:
+def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool = True) -> Array:
     """Return the part of ``operand`` at ``index`` along ``axis``.
 
     Raises: IndexError if there is no such index.
