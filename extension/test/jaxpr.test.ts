@@ -35,6 +35,18 @@ test("folding hides an equation's lines after its first, and unfolding shows the
   assert.equal(element.querySelectorAll("g.saem-node[data-eqn]").length, 10);
 });
 
+test("Tab reaches one equation, before and after a search", () => {
+  const element = view();
+  const reached = () => element.querySelectorAll(".saem-pane-text .saem-line[tabindex='0']").length;
+  assert.equal(reached(), 1);
+  for (const query of ["mul", ""]) {
+    const box = element.querySelector<HTMLInputElement>("input.saem-search")!;
+    box.value = query;
+    box.dispatchEvent(new Event("input", { bubbles: true }));
+    assert.equal(reached(), 1);
+  }
+});
+
 test("a source line lights its equations in text and graph; Escape darkens what was kept", () => {
   const element = view();
   const line = element.querySelector<HTMLElement>(".saem-pane-source .saem-line:nth-child(3)")!;

@@ -16,10 +16,10 @@ test("every word is there in English and Korean, with the same fields and code",
 });
 
 test("the language of a locale's name", () => {
-  for (const name of ["ko", "ko_KR", "ko-KR", "KO"]) {
+  for (const name of ["ko", "ko_KR", "ko-KR", "KO", "Korean_Korea.949"]) {
     assert.equal(Locale.of(name).language, "ko");
   }
-  for (const name of ["en", "default", "fr_FR"]) {
+  for (const name of ["en", "default", "fr_FR", "kok_IN"]) {
     assert.equal(Locale.of(name).language, "en");
   }
 });

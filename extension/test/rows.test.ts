@@ -23,6 +23,22 @@ test("few rows are all there", () => {
   assert.equal(made.row(249)?.textContent, "row 249");
 });
 
+test("the row that has the focus keeps it when rows are drawn anew", () => {
+  const made = new Rows(20, index => {
+    const row = page.createElement("p");
+    row.tabIndex = -1;
+    row.textContent = `row ${index}`;
+    return row;
+  });
+  put(made.element);
+  made.set(5000);
+  made.row(3)!.focus();
+  made.set(5000);
+  assert.equal(page.activeElement?.textContent, "row 3");
+  made.show(3000);
+  assert.notEqual(page.activeElement, page.body);
+});
+
 test("of many rows those in sight are there, each the one of its number", () => {
   const made = rows();
   put(made.element);

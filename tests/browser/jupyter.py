@@ -135,14 +135,14 @@ class Lab:
         log = (self.home / "server.log").read_text(encoding="utf-8", errors="replace")
         raise RuntimeError(f"JupyterLab did not start:\n{log[-3000:]}")
 
-    def write(self, name: str, *cells: str) -> None:
+    def write(self, name: str, *cells: str, kernel: str = "python3") -> None:
         """Write a notebook of code cells."""
         notebook = nbformat.v4.new_notebook(
             cells=[
                 nbformat.v4.new_code_cell(source, id=f"cell-{i}")
                 for i, source in enumerate(cells, start=1)
             ],
-            metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}},
+            metadata={"kernelspec": {"name": kernel, "display_name": kernel}},
         )
         nbformat.write(notebook, self.notebooks / name)
 

@@ -129,11 +129,24 @@ def test_a_long_compile_names_the_constant_that_xla_computes(lab: Lab, lab_page,
     expect(page.locator(".saem-running")).to_have_count(0, timeout=60_000)
 
 
-def test_the_panel_follows_a_console(labs, lab_page, picture) -> None:
-    """A console's functions show like a notebook's."""
+def test_the_panel_follows_a_notebook_of_jax_in_the_kernel_saem(labs, lab_page, picture) -> None:
+    """No cell names Saem; the kernel does."""
+    lab = labs("en")
+    lab.write("of_jax.ipynb", "import jax", "def step(x):\n    return x * 2\njax.jit(step)(1.)",
+              kernel="saem")
+    page = lab_page(lab, 1500)
+    lab.open(page, "of_jax.ipynb")
+    lab.run_all(page)
+    lab.command(page, "saem-lens:toggle")
+    expect(page.locator(f"{PANEL} .saem-name")).to_have_text(["step"], timeout=30_000)
+    picture(page, "lab-kernel-saem")
+
+
+def test_the_panel_follows_a_console(labs, new_page, picture) -> None:
+    """A console's functions show like a notebook's, until the reader turns to the notebook."""
     lab = labs("en")
     lab.write("plain.ipynb", "1 + 1")
-    page = lab_page(lab, 1500)
+    page = new_page(width=1500, known="reading 'promise'")  # JupyterLab: a console out of sight
     lab.open(page, "plain.ipynb")
     page.evaluate("() => window.jupyterapp.commands.execute('console:create',"
                   " {kernelPreference: {name: 'python3'}, activate: true})")
@@ -144,3 +157,5 @@ def test_the_panel_follows_a_console(labs, lab_page, picture) -> None:
                       " await w.sessionContext.ready; await w.console.inject(code); }", code)
     expect(page.locator(f"{PANEL} .saem-name")).to_have_text(["<lambda>"], timeout=30_000)
     picture(page, "lab-console")
+    page.get_by_role("tab", name="plain.ipynb").click()
+    expect(page.locator(f"{PANEL} .saem-name")).to_have_count(0)

@@ -29,8 +29,8 @@ from saem.cli.lessons import (
     copy_lessons,
     digest_of,
     first_lesson,
-    write_aside,
 )
+from saem.core.files import write_whole
 
 LESSONS = ("ko/01-arrays.ipynb", "en/01-arrays.ipynb", "en/images/lens.png")
 IN_THE_WAY = ("ko/01-arrays.new.ipynb", "ko/01-arrays.new2.ipynb", "ko/own.ipynb")
@@ -151,20 +151,6 @@ def test_a_folder_without_permission_is_refused(tmp_path):
             copy_lessons(source, locked / "work")
     finally:
         os.seteuid(me)
-
-
-def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
-    path = tmp_path / "lesson.ipynb"
-    path.write_text("old")
-
-    def full(descriptor):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space left"):
-        write_aside(path, b"new")
-    assert path.read_text() == "old"
-    assert [entry.name for entry in tmp_path.iterdir()] == ["lesson.ipynb"]
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"written": 3, "offered": {}}', "\udcff"])
@@ -462,7 +448,7 @@ def wait_for_server(runtime: Path, process: subprocess.Popen, log: Path) -> dict
 def test_the_server_listens_on_loopback_with_a_token_and_speaks_korean(tmp_path):
     folder = tmp_path / "work"
     notebook = {"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
-    write_aside(folder / "ko/01-arrays.ipynb", json.dumps(notebook).encode())
+    write_whole(folder / "ko/01-arrays.ipynb", json.dumps(notebook).encode())
     server.write_settings(folder, "ko")
     home, runtime, log = tmp_path / "home", tmp_path / "runtime", tmp_path / "log"
     inherited = {

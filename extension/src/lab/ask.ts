@@ -1,7 +1,7 @@
 // How does a command show a view of a cell without changing the notebook?
 //
-// The kernel is asked to run the cell under `%%lens`, silently and outside the history; the view
-// that comes back opens beside the notebook.
+// The kernel is asked to run the cell under `%%lens`, outside the history; the view that comes back
+// opens beside the notebook, or what the kernel says where it has no Saem.
 // Read before: mime.ts. Read after: index.ts.
 // Invariant: the notebook's outputs and its history of inputs stay as they were.
 import { MainAreaWidget } from "@jupyterlab/apputils";
@@ -9,10 +9,9 @@ import type { NotebookPanel } from "@jupyterlab/notebook";
 import type { KernelMessage } from "@jupyterlab/services";
 import { Widget } from "@lumino/widgets";
 import { el } from "../renderer/dom";
+import { LOAD } from "./connection";
 import { lensIcon } from "./icon";
 import { MIME, showHere, type Surroundings } from "./mime";
-
-const LOAD = "import saem.lens as _l\n_l.load_ipython_extension(get_ipython())\ndel _l";
 
 /** Run the active cell under `%%lens view` and open what it shows. */
 export async function ask(
@@ -29,9 +28,15 @@ export async function ask(
   const [first = "", ...rest] = source.split("\n");
   const code = first.startsWith("%%lens") ? rest.join("\n") : source;
   const quiet = { silent: false, store_history: false, stop_on_error: false };
-  await kernel.requestExecute({ code: LOAD, silent: true, store_history: false }).done;
   const shown = new Widget();
   shown.addClass("saem-output");
+  const fail = ({ ename, evalue }: { ename: string; evalue: string }): void =>
+    shown.node.append(el("pre", { class: "saem-message" }, `${ename}: ${evalue}`));
+  const loaded = await kernel.requestExecute({ code: LOAD, silent: true, store_history: false }).done;
+  if (loaded?.content.status === "error") {
+    fail(loaded.content as KernelMessage.IReplyErrorContent);
+    return titled(shown, panel, view, surroundings);
+  }
   const future = kernel.requestExecute(
     { code: `%%lens ${view} whole\n${code}`, ...quiet },
     true,
@@ -42,11 +47,19 @@ export async function ask(
     if (message.header.msg_type === "display_data" && data?.[MIME]) {
       shown.node.append(showHere(data[MIME], surroundings));
     } else if (message.header.msg_type === "error") {
-      const { ename, evalue } = (message as KernelMessage.IErrorMsg).content;
-      shown.node.append(el("pre", { class: "saem-message" }, `${ename}: ${evalue}`));
+      fail((message as KernelMessage.IErrorMsg).content);
     }
   };
   await future.done;
+  return titled(shown, panel, view, surroundings);
+}
+
+function titled(
+  shown: Widget,
+  panel: NotebookPanel,
+  view: "jaxpr" | "tracers",
+  surroundings: Surroundings
+): Widget {
   const main = new MainAreaWidget({ content: shown });
   const title = panel.title.label.replace(/\.ipynb$/, "");
   main.title.label = `${surroundings.locale().say(`ask.${view}`)} · ${title}`;

@@ -18,6 +18,9 @@ import {
   type Text
 } from "../schema";
 
+/** Loads the lens, and binds no name in the learner's namespace. */
+export const LOAD = "get_ipython().extension_manager.load_extension('saem.lens')";
+
 export type State =
   | { readonly name: "none" | "noKernel" | "language" | "connecting" | "restarting" }
   | { readonly name: "dead" | "absent" }
@@ -111,7 +114,7 @@ export class Connection {
     }
     this.set({ name: "connecting" });
     const reply = await kernel.requestExecute({
-      code: "import saem.lens\nget_ipython().run_line_magic('load_ext', 'saem.lens')",
+      code: LOAD,
       silent: true,
       store_history: false
     }).done;

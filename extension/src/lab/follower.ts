@@ -4,12 +4,13 @@
 // Read before: connection.ts, panel.ts, cells.ts, hints.ts. Read after: index.ts.
 // Invariant: kernels of notebooks that do not speak of Saem get no message from us.
 import type { ISessionContext } from "@jupyterlab/apputils";
-import type { IConsoleTracker } from "@jupyterlab/console";
+import type { ConsolePanel, IConsoleTracker } from "@jupyterlab/console";
 import { NotebookActions, type INotebookTracker, type NotebookPanel } from "@jupyterlab/notebook";
 import { Signal, type ISignal } from "@lumino/signaling";
+import type { Widget } from "@lumino/widgets";
 import type { Locale } from "../renderer/locale";
 import type { Place, Progress, TracersModel } from "../schema";
-import { badges, mentionsSaem, running, visit } from "./cells";
+import { badges, running, visit } from "./cells";
 import { Connection, type State } from "./connection";
 import { hideHints, showHints } from "./hints";
 import { LensPanel } from "./panel";
@@ -30,6 +31,7 @@ export class Follower {
   private subject: Subject | null = null;
   private settings: Settings = { marks: true, opens: true, hints: true };
   private again = false;
+  private readonly heard = new WeakSet<ConsolePanel>();
   private readonly signal = new Signal<this, void>(this);
 
   constructor(
@@ -68,7 +70,7 @@ export class Follower {
       this.follow(notebook && ofNotebook(notebook))
     );
     NotebookActions.executed.connect((_, { notebook, cell }) => {
-      if (notebook === this.notebook?.content && mentionsSaem(cell.model)) {
+      if (notebook === this.notebook?.content && this.subject?.speaks(cell.model)) {
         this.ran();
       }
     });
@@ -78,13 +80,25 @@ export class Follower {
     this.followNotebook();
   }
 
-  private followConsole(panel: Parameters<typeof ofConsole>[0]): void {
+  /** The reader turned to a widget: back from a console to the notebook before, for example. */
+  turnTo(widget: Widget | null): void {
+    if (widget !== null && widget === this.tracker.currentWidget) {
+      this.followNotebook();
+    } else if (widget !== null && widget === this.consoles?.currentWidget) {
+      this.followConsole(this.consoles.currentWidget);
+    }
+  }
+
+  private followConsole(panel: ConsolePanel): void {
     const subject = ofConsole(panel);
-    panel.console.executed.connect(() => {
-      if (this.subject?.widget === panel && subject.mentions()) {
-        this.ran();
-      }
-    });
+    if (!this.heard.has(panel)) {
+      this.heard.add(panel);
+      panel.console.executed.connect(() => {
+        if (this.subject?.widget === panel && subject.mentions()) {
+          this.ran();
+        }
+      });
+    }
     this.follow(subject);
   }
 

@@ -101,6 +101,7 @@ const panel: JupyterFrontEndPlugin<void> = {
     });
     app.docRegistry.addWidgetExtension("Notebook", new ToolbarBadges(follower, open));
     follower.start();
+    shell?.currentChanged.connect(() => follower.turnTo(shell.currentWidget));
   }
 };
 

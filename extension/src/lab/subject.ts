@@ -5,7 +5,11 @@
 import type { ISessionContext } from "@jupyterlab/apputils";
 import type { ConsolePanel } from "@jupyterlab/console";
 import type { NotebookPanel } from "@jupyterlab/notebook";
+import type { ICellModel } from "@jupyterlab/cells";
 import { mentionsSaem } from "./cells";
+
+/** What the kernel "Saem" runs, under whatever name it was installed. */
+const KERNEL = "saem.dropin.kernel";
 
 export interface Subject {
   readonly widget: NotebookPanel | ConsolePanel;
@@ -13,7 +17,19 @@ export interface Subject {
   readonly context: ISessionContext;
   readonly ready: Promise<unknown>;
   readonly title: () => string;
+  /** Does any of its cells speak to Saem? */
   readonly mentions: () => boolean;
+  /** Does this cell? */
+  readonly speaks: (cell: ICellModel) => boolean;
+}
+
+/** In the kernel "Saem" every cell speaks to Saem, in others those that name it. */
+function speaks(context: ISessionContext): (cell: ICellModel) => boolean {
+  return cell => {
+    const specs = context.specsManager.specs?.kernelspecs;
+    const argv = specs?.[context.session?.kernel?.name ?? ""]?.argv;
+    return argv?.includes(KERNEL) || mentionsSaem(cell);
+  };
 }
 
 export function ofNotebook(panel: NotebookPanel): Subject {
@@ -23,7 +39,8 @@ export function ofNotebook(panel: NotebookPanel): Subject {
     context: panel.sessionContext,
     ready: Promise.all([panel.context.ready, panel.sessionContext.ready]),
     title: () => panel.title.label,
-    mentions: () => [...(panel.content.model?.cells ?? [])].some(mentionsSaem)
+    mentions: () => [...(panel.content.model?.cells ?? [])].some(speaks(panel.sessionContext)),
+    speaks: speaks(panel.sessionContext)
   };
 }
 
@@ -34,6 +51,8 @@ export function ofConsole(panel: ConsolePanel): Subject {
     context: panel.sessionContext,
     ready: panel.sessionContext.ready,
     title: () => panel.title.label,
-    mentions: () => [...panel.console.cells].some(cell => mentionsSaem(cell.model))
+    mentions: () =>
+      [...panel.console.cells].some(cell => speaks(panel.sessionContext)(cell.model)),
+    speaks: speaks(panel.sessionContext)
   };
 }

@@ -115,6 +115,7 @@ export class HistoryView {
     const rows = model.functions.map((row, at) => this.row(row, at, columns));
     this.element.replaceChildren(
       el("ol", { class: columns ? "saem-rows saem-aligned" : "saem-rows" }, rows),
+      ...(model.dropped > 0 ? [dropped(model.dropped, options.locale)] : []),
       el(
         "div",
         { class: "saem-bar" },
@@ -239,6 +240,11 @@ function exports(model: HistoryModel, locale: Locale): HTMLElement {
 }
 
 /** A function's name, place and counts. */
+function dropped(count: number, locale: Locale): HTMLElement {
+  const said = `… ${locale.count(count)} ${locale.say("dropped.functions")}`;
+  return el("p", { class: "saem-dim" }, said);
+}
+
 function head(summary: FunctionSummary, options: HistoryOptions): HTMLElement {
   const { locale, visit } = options;
   return el(

@@ -79,7 +79,7 @@ export class JaxprView {
     this.headAt = new Map(ranges.map(r => [r.first, r.equation.id]));
     this.stacks = [...new Set(this.all.map(e => e.stack.join(" ▸ ")))];
     this.graph = new Zoom(locale);
-    this.lines = new Rows(LINE, at => this.drawRow(at), () => this.linker?.refresh(), {
+    this.lines = new Rows(LINE, at => this.drawRow(at), () => this.drawnAgain(), {
       role: "tree",
       "aria-label": locale.say("jaxpr"),
       class: "saem-code saem-fixed"
@@ -297,7 +297,12 @@ export class JaxprView {
     }
     this.lines.element.classList.toggle("saem-columns", this.mode === "columns");
     this.lines.set(this.shown.length);
+  }
+
+  /** One equation of those drawn is reached by Tab, the others from it by arrows. */
+  private drawnAgain(): void {
     this.lines.element.querySelector(".saem-line[data-eqn]")?.setAttribute("tabindex", "0");
+    this.linker?.refresh();
   }
 
   /** Is an equation inside a folded one? */

@@ -7,8 +7,10 @@ import { placeLabel, type Visit } from "./detail";
 import { el, type Child } from "./dom";
 import type { Locale } from "./locale";
 
-/** Deeper branches start folded. */
+/** Branches of more keys start folded, but for those with a key that was used twice. */
 const OPEN = 200;
+/** Deeper branches all do. */
+const DEEP = 200;
 
 export function drawKeys(model: KeysModel, locale: Locale, visit?: Visit): HTMLElement {
   const known = new Set(model.keys.map(k => k.id));
@@ -18,7 +20,7 @@ export function drawKeys(model: KeysModel, locale: Locale, visit?: Visit): HTMLE
     children.set(parent, [...(children.get(parent) ?? []), key]);
   }
   const open = model.keys.length <= OPEN;
-  const branch = (keys: readonly KeyNode[]): HTMLElement =>
+  const branch = (keys: readonly KeyNode[], depth = 0): HTMLElement =>
     el(
       "ul",
       { class: "saem-keys" },
@@ -28,14 +30,26 @@ export function drawKeys(model: KeysModel, locale: Locale, visit?: Visit): HTMLE
           "li",
           { class: key.reused ? "saem-key-node saem-reused" : "saem-key-node" },
           below.length > 0
-            ? folding(head(key), [uses(key), branch(below)], open || key.reused)
+            ? folding(
+                head(key),
+                [uses(key)],
+                () => branch(below, depth + 1),
+                depth < DEEP && (open || key.reused)
+              )
             : [head(key), uses(key)]
         );
       })
     );
   // No <details>: the head holds a link to the key's place.
-  const folding = (top: HTMLElement, inside: Child[], opened: boolean): Child[] => {
-    const body = el("div", { hidden: !opened }, ...inside);
+  // What is folded is drawn when it is unfolded: a chain of splits may be thousands of keys deep.
+  const folding = (
+    top: HTMLElement,
+    inside: Child[],
+    below: () => HTMLElement,
+    opened: boolean
+  ): Child[] => {
+    const body = el("div", { hidden: !opened }, ...inside, opened && below());
+    let complete = opened;
     const mark = el("button", { type: "button", class: "saem-key-fold" });
     const draw = (): void => {
       const word = locale.say(body.hidden ? "unfold" : "fold");
@@ -46,6 +60,10 @@ export function drawKeys(model: KeysModel, locale: Locale, visit?: Visit): HTMLE
     };
     mark.addEventListener("click", () => {
       body.hidden = !body.hidden;
+      if (!complete) {
+        complete = true;
+        body.append(below());
+      }
       draw();
     });
     draw();

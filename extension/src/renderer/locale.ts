@@ -20,7 +20,7 @@ export class Locale {
   /** The reader's language from a locale name such as ko_KR, ko-KR, Korean or en. */
   static of(name: string | null | undefined): Locale {
     const wanted = name || (typeof navigator === "undefined" ? "en" : navigator.language);
-    return new Locale(wanted.toLowerCase().startsWith("ko") ? "ko" : "en");
+    return new Locale(/^(ko|kor|korean)(?![a-z])/i.test(wanted) ? "ko" : "en");
   }
 
   /** One of the kernel's sentences. */

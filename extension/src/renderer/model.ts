@@ -14,24 +14,27 @@ import type {
   Record
 } from "../schema";
 
+/** So many records of a function are kept, as the kernel does. */
+export const MOST_RECORDS = 500;
+
 /** The history after one more record: a known id replaces, a new one goes to the end. */
 export function receive(history: HistoryModel, message: Append): HistoryModel {
   const { function: summary, record } = message;
   const known = history.functions.some(f => f.summary.key === summary.key);
   const functions = known
     ? history.functions.map(f =>
-        f.summary.key === summary.key
-          ? { ...f, summary, records: withRecord(f.records, record) }
-          : f
+        f.summary.key === summary.key ? withRecord({ ...f, summary }, record) : f
       )
     : [...history.functions, { summary, records: [record], dropped: 0 }];
   return { ...history, functions };
 }
 
-function withRecord(records: readonly Record[], record: Record): readonly Record[] {
-  return records.some(r => r.id === record.id)
-    ? records.map(r => (r.id === record.id ? record : r))
-    : [...records, record];
+function withRecord(row: FunctionHistory, record: Record): FunctionHistory {
+  if (row.records.some(r => r.id === record.id)) {
+    return { ...row, records: row.records.map(r => (r.id === record.id ? record : r)) };
+  }
+  const over = Math.max(0, row.records.length + 1 - MOST_RECORDS);
+  return { ...row, records: [...row.records.slice(over), record], dropped: row.dropped + over };
 }
 
 /** The newest record that says something: the last that is no hit, or one with a reason. */

@@ -18,6 +18,8 @@ export class Rows {
   private count = 0;
   private first = -1;
   private last = -1;
+  /** The number of the first row that is drawn. */
+  private start = 0;
   private frame = 0;
 
   constructor(
@@ -39,7 +41,7 @@ export class Rows {
     }
   }
 
-  /** Show `count` rows, drawn anew. */
+  /** Show `count` rows, drawn anew; the row that has the keyboard's focus keeps it. */
   set(count: number): void {
     this.count = count;
     this.first = this.last = -1;
@@ -85,7 +87,9 @@ export class Rows {
     if (first === this.first && last === this.last) {
       return;
     }
+    const focused = this.focused();
     [this.first, this.last] = [first, last];
+    this.start = first;
     const rows: HTMLElement[] = [];
     for (let i = first; i < last; i += 1) {
       rows.push(this.draw(i));
@@ -94,5 +98,15 @@ export class Rows {
     this.below.style.height = `${(this.count - last) * this.height}px`;
     this.window.replaceChildren(...rows);
     this.drawn();
+    if (focused >= 0) {
+      const near = Math.min(Math.max(focused, first), last - 1);
+      rows[near - first]?.focus({ preventScroll: true });
+    }
+  }
+
+  /** The number of the row that has the focus; -1 if none has. */
+  private focused(): number {
+    const at = [...this.window.children].indexOf(document.activeElement as Element);
+    return at < 0 ? -1 : this.start + at;
   }
 }

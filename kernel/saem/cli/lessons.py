@@ -19,6 +19,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from saem.core.files import write_whole
+
 LANGUAGES = ("ko", "en")
 PRIVATE = ".saem"  # our own folder inside the working folder
 
@@ -63,7 +65,7 @@ class Manifest:
         """Store the manifest in the folder."""
         stored = {"version": 1, "written": self.written, "offered": self.offered}
         text = json.dumps(stored, indent=1, sort_keys=True) + "\n"
-        write_aside(folder / PRIVATE / "manifest.json", text.encode())
+        write_whole(folder / PRIVATE / "manifest.json", text.encode())
 
 
 def _digests(value: object) -> dict[str, str]:
@@ -75,20 +77,6 @@ def _digests(value: object) -> dict[str, str]:
 def digest_of(data: bytes) -> str:
     """SHA-256 of `data`, in hex."""
     return hashlib.sha256(data).hexdigest()
-
-
-def write_aside(path: Path, data: bytes) -> None:
-    """Write `data` to a file beside `path`, then rename it into place, so no half file is seen."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with open(aside, "wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(aside, path)
-    finally:
-        aside.unlink(missing_ok=True)
 
 
 def find_lessons() -> Path:
@@ -140,7 +128,7 @@ def _bring(data: bytes, folder: Path, inside: Path, manifest: Manifest) -> Outco
     """Bring one lesson file into the folder and note it in the manifest."""
     path, key, new = folder / inside, inside.as_posix(), digest_of(data)
     if not os.path.lexists(path):
-        write_aside(path, data)
+        write_whole(path, data)
         manifest.written[key] = manifest.offered[key] = new
         return Outcome("written", path)
     mine = path.is_file() and not path.is_symlink()
@@ -149,7 +137,7 @@ def _bring(data: bytes, folder: Path, inside: Path, manifest: Manifest) -> Outco
         manifest.written[key] = manifest.offered[key] = new
         return Outcome("same", path)
     if now is not None and now == manifest.written.get(key):
-        write_aside(path, data)
+        write_whole(path, data)
         manifest.written[key] = manifest.offered[key] = new
         return Outcome("renewed", path)
     if manifest.offered.get(key) == new:
@@ -170,7 +158,7 @@ def _place_beside(data: bytes, folder: Path, inside: Path, manifest: Manifest) -
         if not free and path.is_file() and not path.is_symlink():
             free = digest_of(path.read_bytes()) in (manifest.written.get(key), digest_of(data))
         if free:
-            write_aside(path, data)
+            write_whole(path, data)
             manifest.written[key] = digest_of(data)
             return path
         count += 1

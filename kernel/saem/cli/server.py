@@ -24,7 +24,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from saem.cli.lessons import PRIVATE, write_aside
+from saem.cli.lessons import PRIVATE
+from saem.core.files import write_whole
 from saem.core.lazy import later
 
 locales: Any = later("saem.observe.language")  # its room takes 60 ms to import
@@ -99,7 +100,7 @@ def write_settings(folder: Path, language: str) -> None:
             "locale": DISPLAY_LANGUAGE[language]
         }
     path = folder / PRIVATE / "jupyter" / "labconfig" / "default_setting_overrides.json"
-    write_aside(path, (json.dumps(defaults, indent=1) + "\n").encode())
+    write_whole(path, (json.dumps(defaults, indent=1) + "\n").encode())
 
 
 def make_environment(folder: Path, language: str, inherited: Mapping[str, str]) -> dict[str, str]:

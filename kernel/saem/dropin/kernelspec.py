@@ -42,5 +42,6 @@ def install(*, user: bool = False, prefix: Path | None = None, name: str = "saem
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "kernel.json"
         path.write_text(json.dumps(specification(sys.executable, display_name), indent=1) + "\n")
+        Path(folder).chmod(0o755)  # the installed folder has its mode, and is for all
         where = None if user else str(prefix or sys.prefix)
         return str(KernelSpecManager().install_kernel_spec(folder, name, user=user, prefix=where))

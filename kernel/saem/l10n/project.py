@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import os
 import re
-import tempfile
 import tomllib
 import unicodedata
 from collections.abc import Iterator, Sequence
@@ -18,6 +16,8 @@ from pathlib import Path
 
 import nbformat
 from filelock import FileLock, Timeout
+
+from saem.core.files import write_whole
 
 SETTINGS = "notebooks/lessons.toml"
 COLAB = "https://colab.research.google.com/"
@@ -195,20 +195,8 @@ def clean(text: str, name: str) -> str:
 
 
 def write(path: Path, text: str) -> None:
-    """Put ``text`` into ``path`` whole or not at all: written aside, then renamed.
+    """Put ``text`` into ``path`` whole or not at all.
 
     Raises OSError, which names ``path``.
     """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, aside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    except OSError as error:
-        raise OSError(f"{path} cannot be written: {error.strerror}.") from error
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        os.chmod(aside, 0o644)
-        os.replace(aside, path)
-    except BaseException:
-        Path(aside).unlink(missing_ok=True)
-        raise
+    write_whole(path, text.encode())

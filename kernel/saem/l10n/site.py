@@ -17,7 +17,6 @@ import functools
 import html
 import json
 import re
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -29,6 +28,7 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
+from saem.core.files import write_whole
 from saem.l10n.assemble import HEADER, HIDE_INPUT, SETUP, frame
 from saem.l10n.execute import error_text
 from saem.l10n.figures import text_of
@@ -136,7 +136,7 @@ def build_site(project: Project, out: Path) -> Site:
     for place, text in texts.items():
         write(out / place, text)
     for place, notebook in copies.items():
-        shutil.copyfile(notebook, out / place)
+        write_whole(out / place, notebook.read_bytes())
     return Site(tuple(out / place for place in texts), tuple(dict.fromkeys(missing)))
 
 

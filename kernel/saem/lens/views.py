@@ -18,6 +18,7 @@ Invariant: looking at a function leaves no mark in the recorded history (tests/l
 
 from __future__ import annotations
 
+import errno
 import functools
 import inspect
 import pathlib
@@ -29,6 +30,7 @@ from typing import Any
 import graphviz
 
 from saem.core import tree
+from saem.core.files import write_whole
 from saem.core.jaxpr import ClosedJaxpr
 from saem.jit.decorator import jit
 from saem.lens.page import document
@@ -72,8 +74,10 @@ class View:
     def save(self, file: str | pathlib.Path) -> pathlib.Path:
         """Write the view as a page that needs neither kernel nor network; returns its path."""
         target = pathlib.Path(file)
+        if not target.parent.is_dir():  # a folder misspelt
+            raise FileNotFoundError(errno.ENOENT, "There is no such folder", str(target.parent))
         title = getattr(self.model, "title", "") or words.say("panel.title", self.lang)
-        target.write_text(document(self.model, self.lang, title), encoding="utf-8")
+        write_whole(target, document(self.model, self.lang, title).encode())
         return target
 
 
