@@ -186,6 +186,7 @@ def test_no_execution_reaches_calls_that_cpp_answers():
     ("TRANSFER_GUARD_HOST_TO_DEVICE=log", "print(jnp.sin(1.0))", "host-to-device transfer"),
     ("NO_TRACING", "jax.jit(lambda x: x)(1.0)", "'no_tracing' is set"),
     ("NO_EXECUTION", "jax.jit(lambda x: x)(1.0)", "no_execution config option is set"),
+    ("PLATFORMS=cuda,cpu", "print(len(jax.devices()) > 0)", "True"),
     ("NUM_CPU_DEVICES=3", "print(len(jax.devices()))", "3"),
     ("ALLOW_F16_REDUCTIONS=0", "jax.lax.reduce_sum(jnp.ones(3, 'float16'), (0,))",
      "is not allowed when jax_allow_f16_reductions=False"),

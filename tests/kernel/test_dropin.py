@@ -1005,6 +1005,9 @@ def test_wrong_command_lines(tmp_path):
         done = python("-m", "saem", "run", "-m", module)
         assert done.returncode == 1 and f"no module named {module!r}" in done.stderr
         assert "Traceback" not in done.stderr
+    interrupted = ("-c", "raise KeyboardInterrupt")
+    ends = [python(*words, *interrupted).returncode for words in ((), ("-m", "saem", "run"))]
+    assert ends[0] == ends[1] != 0
     assert python("-m", "saem", "run").returncode == 2
     assert "usage: python -m saem run" in output("-m", "saem", "run", "--help")
     done = python("-m", "saem", "run", "-m")

@@ -28,6 +28,9 @@ ROWS = {
               ("dtype", "x", "f32[3]", "i32[3]")),
     "weak type": (BASE, made.signature(made.argument(weak_type=True)),
                   ("weak_type", "x", "f32[3]", "~f32[3]")),
+    "a number, which lies nowhere, and an array": (
+        made.signature(made.argument(shape=(), placement="")), BASE,
+        ("shape", "x", "f32[]", "f32[3]")),
     "static value of the same hash": (
         made.signature(X, static=(made.static("on", 1),)),
         made.signature(X, static=(made.static("on", True),)), ("static_value", "on", "1", "True")),

@@ -49,7 +49,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     words = list(sys.argv[1:] if arguments is None else arguments)
     if words[:1] == ["run"]:
         sys.excepthook = lambda *error: tracebacks.show(*error)
-        run.main(words[1:])
+        try:
+            run.main(words[1:])
+        except KeyboardInterrupt:
+            # Imported now: by an import in the hook Python forgets that it was interrupted, and
+            # ends with status 1 instead of by the signal.
+            tracebacks.show  # noqa: B018
+            raise
         return
     missing = missing_packages()
     if missing:

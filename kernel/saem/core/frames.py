@@ -29,6 +29,8 @@ RAISE = opcode.opmap["RAISE_VARARGS"]
 ARGUMENTS = re.compile(r"\S+\(\) (takes|missing|got) ")
 NOTE = """--------------------
 Frames inside Saem were left out. JAX_TRACEBACK_FILTERING=off shows them."""
+WHOLE = """--------------------
+All frames, those inside Saem too; they are left out of the traceback that follows."""
 
 
 class UnfilteredStackTrace(Exception):
@@ -86,7 +88,7 @@ def keep_whole(error: BaseException, whole: TracebackType | None, left: Tracebac
     """
     before = error.__cause__
     if not isinstance(before, UnfilteredStackTrace):
-        before = UnfilteredStackTrace(f"{type(error).__name__}: {error}\n\n{NOTE}")
+        before = UnfilteredStackTrace(f"{type(error).__name__}: {error}\n\n{WHOLE}")
         before.__cause__, before.__context__ = error.__cause__, error.__context__
         before.__suppress_context__ = error.__suppress_context__
         error.__cause__, error.__context__ = before, None

@@ -193,7 +193,8 @@ def _argument(old: Argument, new: Argument) -> list[_Difference]:
     if old.committed != new.committed:
         variant = "committed" if new.committed else "committed.no"
         changes.append(_Difference(variant, new.path, old.placement, new.placement))
-    if old.placement != new.placement and (old.committed or not new.committed):
+    placed = bool(old.placement and new.placement)  # a Python number lies nowhere
+    if placed and old.placement != new.placement and (old.committed or not new.committed):
         changes.append(_Difference("device", new.path, old.placement, new.placement))
     elif old.mesh != new.mesh and old.mesh and new.mesh:
         changes.append(_Difference("mesh", new.path, old.mesh, new.mesh))

@@ -104,6 +104,8 @@ def _start() -> None:
         wanted = [p.strip().lower() for p in named.split(",") if p.strip()]
         made: dict[str, Any] = {}
         for platform in wanted or [*plugins.available(), "cpu"]:
+            if platform == "cuda" and len(wanted) > 1 and plugins.cuda_library() is None:
+                continue  # as in JAX, "cuda,cpu" means a GPU where there is a plugin for it
             try:
                 made[_ALSO.get(platform, platform)] = _client_of(platform)
             except (RuntimeError, ValueError) as error:
