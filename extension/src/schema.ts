@@ -732,8 +732,6 @@ export type KernelMessage = Hello | Snapshot | Append | Progress | Failure;
 
 export type PanelMessage = Greeting | Request;
 
-export const REASON_TAGS: ReadonlyArray<Reason["tag"]> = ["first_call", "shape", "dtype", "weak_type", "static_value", "structure", "position_keyword", "committed", "device", "sharding", "mesh", "redefinition", "closure", "config", "donation", "options", "static_mutated", "nested", "dropped"];
-
 /** Fixed labels of every view. */
 export const WORDS = {
   "jaxpr": {"en": "Jaxpr", "ko": "Jaxpr"},

@@ -94,7 +94,7 @@ export function badges(
         compiles: found.compiles,
         seconds: locale.seconds(found.seconds)
       });
-    if (old?.getAttribute("data-state") === state) {
+    if (old?.getAttribute("data-state") === state && old.getAttribute("title") === title) {
       continue;
     }
     old?.remove();

@@ -29,7 +29,8 @@ class HintWidget extends WidgetType {
   }
 
   override eq(other: HintWidget): boolean {
-    return other.hint.text === this.hint.text && other.hint.tone === this.hint.tone;
+    const { text, title, tone } = this.hint;
+    return other.hint.text === text && other.hint.title === title && other.hint.tone === tone;
   }
 
   toDOM(): HTMLElement {

@@ -159,6 +159,12 @@ function addCommands(
   const { commands } = app;
   const { panel: widget } = follower;
   const say = (word: Parameters<Locale["say"]>[0]) => () => follower.locale.say(word);
+  /** Is a cell of code chosen, and a kernel there to ask? */
+  const ready = (): boolean => {
+    const { notebook } = follower;
+    const code = notebook?.content.activeCell?.model.type === "code";
+    return code && Boolean(notebook.sessionContext.session?.kernel);
+  };
   const view = (name: "jaxpr" | "tracers") => async (): Promise<void> => {
     const { notebook } = follower;
     const made = notebook && (await ask(notebook, name, surroundings));
@@ -183,14 +189,14 @@ function addCommands(
     label: say("panel.jaxpr"),
     icon: lensIcon,
     describedBy: { args: NONE },
-    isEnabled: () => follower.notebook !== null,
+    isEnabled: ready,
     execute: view("jaxpr")
   });
   commands.addCommand("saem-lens:xray", {
     label: say("panel.xray"),
     icon: lensIcon,
     describedBy: { args: NONE },
-    isEnabled: () => follower.notebook !== null,
+    isEnabled: ready,
     execute: view("tracers")
   });
   commands.addCommand("saem-lens:hints", {

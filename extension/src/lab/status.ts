@@ -1,7 +1,7 @@
 // How many compiles were there, at a glance?
 //
-// In the status bar, and as a badge in the toolbar of the notebook that is followed. While
-// something runs long, both say what.
+// In the status bar, and as a badge in the toolbar of the notebook that is followed. What runs
+// long is said in the status bar, and by the badge's title.
 // Read before: follower.ts. Read after: index.ts.
 // Invariant: what is shown is of the notebook that is followed, and of no other.
 import type { DocumentRegistry } from "@jupyterlab/docregistry";
@@ -74,25 +74,21 @@ export class ToolbarBadges
 
   createNew(panel: NotebookPanel): IDisposable {
     const count = el("span", { class: "saem-toolbar-count" });
+    const badge = el(
+      "button",
+      { type: "button", class: "saem-toolbar-button", onclick: () => this.open() },
+      lensIcon.element({ tag: "span", height: "16px", width: "16px" }),
+      count
+    );
     const button = new Widget();
     button.addClass("saem-toolbar");
-    button.node.append(
-      el(
-        "button",
-        {
-          type: "button",
-          class: "saem-toolbar-button",
-          title: this.follower.locale.say("panel.title"),
-          "aria-label": this.follower.locale.say("panel.title"),
-          onclick: () => this.open()
-        },
-        lensIcon.element({ tag: "span", height: "16px", width: "16px" }),
-        count
-      )
-    );
+    button.node.append(badge);
     const draw = (): void => {
       const mine = this.follower.notebook === panel ? summary(this.follower) : null;
       count.textContent = mine && mine.compiles > 0 ? String(mine.compiles) : "";
+      const title = this.follower.locale.say("panel.title");
+      badge.title = mine ? `${title}: ${mine.text}` : title;
+      badge.setAttribute("aria-label", badge.title);
     };
     this.follower.changed.connect(draw);
     panel.toolbar.insertItem(11, "saemLens", button);

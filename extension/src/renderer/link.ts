@@ -87,7 +87,6 @@ export class Linker {
         node.classList.add("saem-var-on");
       }
     }
-    this.root.classList.toggle("saem-has-kept", this.kept !== NOTHING);
   }
 
   /** Scroll the other panes, and only them, so that the equation is in sight. */
