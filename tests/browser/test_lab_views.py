@@ -130,15 +130,15 @@ def test_a_long_compile_names_the_constant_that_xla_computes(lab: Lab, lab_page,
 
 
 def test_the_panel_follows_a_notebook_of_jax_in_the_kernel_saem(labs, lab_page, picture) -> None:
-    """No cell names Saem; the kernel does."""
+    """No cell names Saem; the kernel does, and the panel opens by itself."""
     lab = labs("en")
     lab.write("of_jax.ipynb", "import jax", "def step(x):\n    return x * 2\njax.jit(step)(1.)",
               kernel="saem")
     page = lab_page(lab, 1500)
     lab.open(page, "of_jax.ipynb")
     lab.run_all(page)
-    lab.command(page, "saem-lens:toggle")
     expect(page.locator(f"{PANEL} .saem-name")).to_have_text(["step"], timeout=30_000)
+    expect(page.locator(PANEL)).to_be_visible()
     picture(page, "lab-kernel-saem")
 
 
