@@ -37,7 +37,7 @@ def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
     if not leaves:
         return jnp.zeros(0, np.float32), lambda _: structure.unflatten([])
     avals = [aval_of(x) for x in leaves]
-    common: Any = jnp.result_type(*leaves)
+    common: Any = jnp.result_type(*[aval.dtype for aval in avals])  # numbers of Python count fully
     if all(aval.dtype == common for aval in avals):
         vector = jnp.concatenate([jnp.ravel(x) for x in leaves])
         common = None  # the vector may come back as any dtype, all leaves then being of it

@@ -32,7 +32,8 @@ export async function ask(
   shown.addClass("saem-output");
   const fail = ({ ename, evalue }: { ename: string; evalue: string }): void =>
     shown.node.append(el("pre", { class: "saem-message" }, `${ename}: ${evalue}`));
-  const loaded = await kernel.requestExecute({ code: LOAD, silent: true, store_history: false }).done;
+  const load = kernel.requestExecute({ code: LOAD, silent: true, store_history: false });
+  const loaded = await load.done;
   if (loaded?.content.status === "error") {
     fail(loaded.content as KernelMessage.IReplyErrorContent);
     return titled(shown, panel, view, surroundings);

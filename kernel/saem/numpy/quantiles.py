@@ -204,16 +204,16 @@ def _counted(is_nan: Any, dtype: Any, skip_nan: bool) -> tuple[Any, Any]:
 
 
 def _check(name: str, a: Any, method: str, weights: Any) -> None:
-    if weights is not None and method != "inverted_cdf":
-        raise errors.explained(
-            NotImplementedError, f"{name}.weights",
-            f"{method} doesn't support weights. Only method 'inverted_cdf' supports weights.",
-            advice="Pass method='inverted_cdf'.")
     if method not in METHODS:
         shown = ", ".join(repr(m) for m in METHODS[:-1])
         raise errors.explained(
             errors.ArgumentError, f"{name}.C1",
             f"method can only be {shown} or {METHODS[-1]!r}", advice=f"Got {method!r}.")
+    if weights is not None and method != "inverted_cdf":
+        raise errors.explained(
+            NotImplementedError, f"{name}.weights",
+            f"{method} doesn't support weights. Only method 'inverted_cdf' supports weights.",
+            advice="Pass method='inverted_cdf'.")
     if dtypes.is_complex(a.dtype):
         raise errors.explained(
             errors.ArgumentError, f"{name}.C2",
