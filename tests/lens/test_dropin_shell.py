@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import sys
 from pathlib import Path
 
@@ -58,6 +59,7 @@ def test_the_kernel_saem(start, tmp_path):
     assert done.exit_code == 0, done.output
     folder = tmp_path / "share" / "jupyter" / "kernels" / "saem"
     assert f"The kernel 'Saem' is installed in {folder}" in done.output
+    assert os.name == "nt" or stat.S_IMODE(folder.stat().st_mode) == 0o755  # for all to read
     written = json.loads((folder / "kernel.json").read_text())
     assert written["argv"][0] == sys.executable
     assert {**written, "argv": ["python", *written["argv"][1:]]} == kernelspec.specification()

@@ -389,6 +389,8 @@ def test_a_jitted_function_with_static_arguments_can_be_seen():
     assert "[256.]" in str(lens.steps(power)(2.0, 3))
     assert "[256.]" in str(lens.steps(power)(2.0, times=3))
     assert lens.autodiff(power)(2.0, 3).model.saved
+    last = jax.jit(lambda x, times: x**times, static_argnums=-1)
+    assert "[8.]" in str(lens.steps(last)(2.0, 3))
     benches = [lens.bench(power, "grad")(2.0, 3), lens.bench(power, "grad")(2.0, times=3)]
     for bench in benches:
         assert [stage["error"] for stage in bench.model["stages"]] == [None, None]

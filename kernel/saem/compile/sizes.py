@@ -51,8 +51,8 @@ def plan(shapes: Sequence[Sequence[Size]], names: Callable[[int], str]) -> list[
     steps: list[Step] = []
     known: set[str] = set()
     while waiting:
-        found = next(((s, known_by) for s in waiting
-                      if (known_by := unknown_factor(s[2], known)) is not None), None)
+        found = next(((s, unknown) for s in waiting
+                      if (unknown := unknown_factor(s[2], known)) is not None), None)
         if found is None:
             break
         (number, axis, size), (name, factor) = found

@@ -72,7 +72,10 @@ class View:
         return text_of(self.model, self.lang)
 
     def save(self, file: str | pathlib.Path) -> pathlib.Path:
-        """Write the view as a page that needs neither kernel nor network; returns its path."""
+        """Write the view as a page that needs neither kernel nor network; returns its path.
+
+        Raises: FileNotFoundError if there is no such folder; OSError if it cannot be written.
+        """
         target = pathlib.Path(file)
         if not target.parent.is_dir():  # a folder misspelt
             raise FileNotFoundError(errno.ENOENT, "There is no such folder", str(target.parent))

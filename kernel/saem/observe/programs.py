@@ -108,7 +108,8 @@ def with_statics(fun: Callable, args: Sequence[Any], named: dict[str, Any]
     numbers, names = fun.info.parameters.static_argnums, fun.info.parameters.static_argnames
     if not numbers and not names:
         return fun, tuple(args), named
-    fixed = {at: value for at, value in enumerate(args) if at in numbers}
+    fixed = {at: value for at, value in enumerate(args)
+             if at in numbers or at - len(args) in numbers}
 
     @functools.wraps(fun)
     def given(*dynamic: Any, **rest: Any) -> Any:
