@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { VERSION } from "../src/schema";
 import { HISTORY } from "./page";
-import { Connection } from "../src/lab/connection";
+import { Connection, loadLens } from "../src/lab/connection";
 
 type Status = "idle" | "busy" | "restarting" | "dead";
 
@@ -12,6 +12,8 @@ class FakeKernel {
   status: Status = "idle";
   isDisposed = false;
   comms: FakeComm[] = [];
+  ran: string[] = [];
+  reply: unknown = { status: "ok" };
   private listener: ((kernel: unknown, status: Status) => void) | null = null;
   readonly statusChanged = {
     connect: (slot: (kernel: unknown, status: Status) => void, self: unknown): void => {
@@ -26,6 +28,11 @@ class FakeKernel {
     const comm = new FakeComm();
     this.comms.push(comm);
     return comm;
+  }
+
+  requestExecute({ code }: { code: string }): { done: Promise<unknown> } {
+    this.ran.push(code);
+    return { done: Promise.resolve({ content: this.reply }) };
   }
 
   turn(status: Status): void {
@@ -100,6 +107,18 @@ test("another version is named, whichever side finds it", () => {
   const message = { en: "old", ko: "옛" };
   second.comm.says({ type: "error", tag: "version", message });
   assert.deepEqual(second.connection.state, { name: "version", got: 0, message });
+});
+
+test("the lens is loaded without binding a name; a kernel without Saem is named", async () => {
+  const { connection, kernel } = follow();
+  await connection.load();
+  assert.deepEqual(kernel.ran, ["get_ipython().extension_manager.load_extension('saem.lens')"]);
+  assert.equal(connection.state.name, "connecting");
+  kernel.reply = { status: "error", ename: "ModuleNotFoundError", evalue: "No module" };
+  const why = "ModuleNotFoundError: No module";
+  assert.equal(await loadLens(kernel as never), why);
+  await connection.load();
+  assert.deepEqual(connection.state, { name: "notInstalled", why });
 });
 
 test("restart and death", () => {

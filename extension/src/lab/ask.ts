@@ -1,15 +1,15 @@
 // How does a command show a view of a cell without changing the notebook?
 //
 // The kernel is asked to run the cell under `%%lens`, outside the history; the view that comes back
-// opens beside the notebook, or what the kernel says where it has no Saem.
+// opens beside the notebook, or what to do where the kernel has no Saem.
 // Read before: mime.ts. Read after: index.ts.
 // Invariant: the notebook's outputs and its history of inputs stay as they were.
 import { MainAreaWidget } from "@jupyterlab/apputils";
 import type { NotebookPanel } from "@jupyterlab/notebook";
 import type { KernelMessage } from "@jupyterlab/services";
 import { Widget } from "@lumino/widgets";
-import { el } from "../renderer/dom";
-import { LOAD } from "./connection";
+import { el, prose } from "../renderer/dom";
+import { loadLens } from "./connection";
 import { lensIcon } from "./icon";
 import { MIME, showHere, type Surroundings } from "./mime";
 
@@ -30,12 +30,12 @@ export async function ask(
   const quiet = { silent: false, store_history: false, stop_on_error: false };
   const shown = new Widget();
   shown.addClass("saem-output");
-  const fail = ({ ename, evalue }: { ename: string; evalue: string }): void =>
-    shown.node.append(el("pre", { class: "saem-message" }, `${ename}: ${evalue}`));
-  const load = kernel.requestExecute({ code: LOAD, silent: true, store_history: false });
-  const loaded = await load.done;
-  if (loaded?.content.status === "error") {
-    fail(loaded.content as KernelMessage.IReplyErrorContent);
+  const why = await loadLens(kernel);
+  if (why !== null) {
+    const locale = surroundings.locale();
+    const says = prose(locale.say("panel.notInstalled", { why }));
+    const note = el("p", { class: "saem-notice", role: "note" }, says);
+    shown.node.append(el("div", { class: "saem", lang: locale.language }, note));
     return titled(shown, panel, view, surroundings);
   }
   const future = kernel.requestExecute(
@@ -48,7 +48,8 @@ export async function ask(
     if (message.header.msg_type === "display_data" && data?.[MIME]) {
       shown.node.append(showHere(data[MIME], surroundings));
     } else if (message.header.msg_type === "error") {
-      fail((message as KernelMessage.IErrorMsg).content);
+      const { ename, evalue } = (message as KernelMessage.IErrorMsg).content;
+      shown.node.append(el("pre", { class: "saem-message" }, `${ename}: ${evalue}`));
     }
   };
   await future.done;

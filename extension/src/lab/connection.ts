@@ -18,8 +18,16 @@ import {
   type Text
 } from "../schema";
 
-/** Loads the lens, and binds no name in the learner's namespace. */
-export const LOAD = "get_ipython().extension_manager.load_extension('saem.lens')";
+/** Load the lens and bind no name in the learner's namespace; why it failed, null if it did not. */
+export async function loadLens(kernel: Kernel.IKernelConnection): Promise<string | null> {
+  const code = "get_ipython().extension_manager.load_extension('saem.lens')";
+  const reply = await kernel.requestExecute({ code, silent: true, store_history: false }).done;
+  if (reply?.content.status !== "error") {
+    return null;
+  }
+  const { ename, evalue } = reply.content as Wire.IReplyErrorContent;
+  return `${ename}: ${evalue}`;
+}
 
 export type State =
   | { readonly name: "none" | "noKernel" | "language" | "connecting" | "restarting" }
@@ -113,17 +121,12 @@ export class Connection {
       return;
     }
     this.set({ name: "connecting" });
-    const reply = await kernel.requestExecute({
-      code: LOAD,
-      silent: true,
-      store_history: false
-    }).done;
+    const why = await loadLens(kernel);
     if (kernel !== this.kernel) {
       return;
     }
-    if (reply && reply.content.status === "error") {
-      const { ename, evalue } = reply.content as Wire.IReplyErrorContent;
-      this.set({ name: "notInstalled", why: `${ename}: ${evalue}` });
+    if (why !== null) {
+      this.set({ name: "notInstalled", why });
       return;
     }
     this.greet();
