@@ -711,11 +711,14 @@ export interface Failure {
 
 /**
  * Panel → kernel, in the comm's open message: its schema's version, and its locale (ko_KR).
+ *
+ * ``client`` names the browser's page, before and after it is loaded again; "" is no name.
  */
 export interface Greeting {
   readonly type: "hello";
   readonly version: number;
   readonly locale: string;
+  readonly client: string;
 }
 
 /**

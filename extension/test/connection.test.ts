@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { VERSION } from "../src/schema";
 import { HISTORY } from "./page";
-import { Connection, loadLens } from "../src/lab/connection";
+import { clientOf, Connection, loadLens } from "../src/lab/connection";
 
 type Status = "idle" | "busy" | "restarting" | "dead";
 
@@ -74,7 +74,7 @@ const SNAPSHOT = { type: "snapshot", history: HISTORY };
 
 test("greets, takes the snapshot, adds records, asks to forget", () => {
   const { comm, connection } = follow();
-  assert.deepEqual(comm.opened, { type: "hello", version: VERSION, locale: "ko" });
+  assert.deepEqual(comm.opened, { type: "hello", version: VERSION, locale: "ko", client: "" });
   assert.equal(connection.state.name, "connecting");
   comm.says(HELLO);
   comm.says(SNAPSHOT);
@@ -85,6 +85,24 @@ test("greets, takes the snapshot, adds records, asks to forget", () => {
   assert.equal(connection.state.history.functions[0]!.records.length, 6);
   connection.request("clear");
   assert.deepEqual(comm.sent, [{ type: "request", what: "clear" }]);
+});
+
+test("a page has its name again when it is loaded again, and a copy of it has another", () => {
+  const stored = new Map<string, string>();
+  const hide: (() => void)[] = [];
+  Object.assign(globalThis, {
+    sessionStorage: {
+      getItem: (key: string) => stored.get(key) ?? null,
+      setItem: (key: string, value: string) => stored.set(key, value),
+      removeItem: (key: string) => stored.delete(key)
+    },
+    addEventListener: (_: string, listener: () => void) => hide.push(listener)
+  });
+  const name = clientOf();
+  assert.notEqual(clientOf(), name);
+  hide[0]!();
+  assert.equal(clientOf(), name);
+  Object.assign(globalThis, { sessionStorage: undefined });
 });
 
 test("a kernel without the lens closes the comm", () => {

@@ -200,7 +200,7 @@ def failures(found):
 def test_a_panel_follows_a_real_kernel(kernel):
     assert failures(execute(kernel, SETUP)) == []
     assert failures(execute(kernel, "%load_ext saem.lens", "load")) == []
-    greeting = {"type": "hello", "version": VERSION, "locale": "ko_KR"}
+    greeting = {"type": "hello", "version": VERSION, "locale": "ko_KR", "client": ""}
     opening = kernel.session.msg(
         "comm_open", {"comm_id": "panel", "target_name": "saem.lens", "data": greeting})
     kernel.shell_channel.send(opening)

@@ -50,7 +50,8 @@ def setting():
 
 
 def opened(panel, comm, **changes):
-    greeting = {"type": "hello", "version": VERSION, "locale": "en", **changes}
+    greeting = {"type": "hello", "version": VERSION, "locale": "en", "client": "",
+                **changes}
     panel.opened(comm, {"content": {"data": greeting}})
     return comm
 
@@ -104,6 +105,18 @@ def test_a_panel_that_left_gets_nothing_more(setting):
     made.whole_call(bus, made.function(), made.signature(made.argument()))
     panel.flush()
     assert len(comm.sent) == count
+
+
+def test_a_page_that_is_loaded_again_takes_the_place_of_its_earlier_comm(setting):
+    bus, _, panel = setting
+    first, other, again = (opened(panel, Comm(name), client=client)
+                           for name, client in (("one", "a"), ("two", "b"), ("three", "a")))
+    first.leave()
+    made.whole_call(bus, made.function(), made.signature(made.argument()))
+    panel.flush()
+    assert [c.closed for c in (first, other, again)] == [True, False, False]
+    assert ["append" in [m["type"] for m in c.sent] for c in (first, other, again)] \
+        == [False, True, True]
 
 
 def test_the_locale_is_followed_until_a_person_chooses(setting, monkeypatch):

@@ -38,7 +38,7 @@ def messages():
         schema.Snapshot("snapshot", whole),
         schema.Append("append", row.summary, row.records[-1]),
         schema.Failure("error", "message", schema.Text("a", "가")),
-        schema.Greeting("hello", 1, "ko_KR"),
+        schema.Greeting("hello", 1, "ko_KR", "a"),
         schema.Request("request", "clear"),
     ]
 

@@ -29,6 +29,21 @@ export async function loadLens(kernel: Kernel.IKernelConnection): Promise<string
   return `${ename}: ${evalue}`;
 }
 
+const CLIENT = "saem-lens:client";
+
+/** The page's name, the same when it is loaded again; "" where nothing can be stored. */
+export function clientOf(): string {
+  try {
+    const name = sessionStorage.getItem(CLIENT) ?? String(Math.random());
+    // A tab that is duplicated copies what is stored: the name is there only between two loads.
+    sessionStorage.removeItem(CLIENT);
+    addEventListener("pagehide", () => sessionStorage.setItem(CLIENT, name));
+    return name;
+  } catch {
+    return "";
+  }
+}
+
 export type State =
   | { readonly name: "none" | "noKernel" | "language" | "connecting" | "restarting" }
   | { readonly name: "dead" | "absent" }
@@ -47,6 +62,7 @@ export class Connection {
   private kernel: Kernel.IKernelConnection | null = null;
   private comm: Kernel.IComm | null = null;
   private environment: Environment | null = null;
+  private readonly client = clientOf();
 
   constructor(
     private readonly changed: (state: State) => void,
@@ -102,7 +118,8 @@ export class Connection {
         }
       }
     };
-    const greeting: PanelMessage = { type: "hello", version: VERSION, locale: this.locale };
+    const { locale, client } = this;
+    const greeting: PanelMessage = { type: "hello", version: VERSION, locale, client };
     comm.open(greeting as never);
   }
 

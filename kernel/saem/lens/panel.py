@@ -53,6 +53,7 @@ class Panel:
     def __init__(self, of: Recorder = recorder) -> None:
         self._recorder = of
         self._lock = threading.Lock()
+        # By client: a page that is loaded again does not close the comm that it had.
         self._comms: dict[str, Any] = {}
         self._waiting: dict[int, Append] = {}
         self._pulse = Pulse(self._send_waiting, _PAUSE)
@@ -72,8 +73,12 @@ class Panel:
         comm.on_msg(lambda received: self.received(comm, received))
         comm.on_close(lambda _message: self.closed(comm))
         _send(comm, Hello("hello", VERSION, language.current(), environment()))
+        client = greeting.client or comm.comm_id
         with self._lock:
-            self._comms[comm.comm_id] = comm
+            earlier = self._comms.pop(client, None)
+            self._comms[client] = comm
+        if earlier is not None:
+            earlier.close()
         self._snapshot(comm)
 
     def received(self, comm: Any, message: dict[str, Any]) -> None:
@@ -103,7 +108,7 @@ class Panel:
     def closed(self, comm: Any) -> None:
         """A panel went away."""
         with self._lock:
-            self._comms.pop(comm.comm_id, None)
+            self._comms = {name: c for name, c in self._comms.items() if c is not comm}
 
     def flush(self) -> None:
         """Send now what waits to be sent."""

@@ -66,11 +66,15 @@ class Failure:
 
 @dataclasses.dataclass(frozen=True)
 class Greeting:
-    """Panel → kernel, in the comm's open message: its schema's version, and its locale (ko_KR)."""
+    """Panel → kernel, in the comm's open message: its schema's version, and its locale (ko_KR).
+
+    ``client`` names the browser's page, before and after it is loaded again; "" is no name.
+    """
 
     type: Literal["hello"]
     version: int
     locale: str
+    client: str
 
 
 @dataclasses.dataclass(frozen=True)
