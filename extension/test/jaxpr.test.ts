@@ -47,6 +47,26 @@ test("Tab reaches one equation, before and after a search", () => {
   }
 });
 
+test("arrows go through a program that is not all on the page, over lines without equation", () => {
+  const first = JAXPR.body.equations[0]!;
+  const equations = Array.from({ length: 500 }, (_, i) => ({ ...first, id: `e${i}`, nested: [] }));
+  const lines = equations.flatMap(({ id }) => [
+    { indent: 0, tokens: [], equation: id },
+    { indent: 0, tokens: [], equation: null }
+  ]);
+  const model = { ...JAXPR, lines, body: { ...JAXPR.body, equations } };
+  const engine = new Promise<never>(() => {});
+  const { element } = new JaxprView(model, { locale: new Locale("en"), engine });
+  put(element);
+  element.querySelector<HTMLElement>(".saem-pane-text .saem-line[tabindex='0']")!.focus();
+  for (let i = 0; i < 100; i += 1) {
+    press(page.activeElement, "ArrowDown");
+  }
+  assert.equal(page.activeElement?.getAttribute("data-eqn"), "e100");
+  press(page.activeElement, "ArrowUp");
+  assert.equal(page.activeElement?.getAttribute("data-eqn"), "e99");
+});
+
 test("a source line lights its equations in text and graph; Escape darkens what was kept", () => {
   const element = view();
   const line = element.querySelector<HTMLElement>(".saem-pane-source .saem-line:nth-child(3)")!;

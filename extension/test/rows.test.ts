@@ -23,20 +23,28 @@ test("few rows are all there", () => {
   assert.equal(made.row(249)?.textContent, "row 249");
 });
 
-test("the row that has the focus keeps it when rows are drawn anew", () => {
-  const made = new Rows(20, index => {
+test("the row that has the focus keeps it when it is drawn anew, and comes back to it", () => {
+  const draw = (index: number): HTMLElement => {
     const row = page.createElement("p");
     row.tabIndex = -1;
     row.textContent = `row ${index}`;
     return row;
-  });
+  };
+  const made = new Rows(20, draw, () => {}, { tabindex: "-1" });
   put(made.element);
   made.set(5000);
   made.row(3)!.focus();
   made.set(5000);
   assert.equal(page.activeElement?.textContent, "row 3");
+  assert.equal(made.row(3)!.tabIndex, 0);
   made.show(3000);
-  assert.notEqual(page.activeElement, page.body);
+  assert.equal(page.activeElement, made.element);
+  assert.equal(made.element.querySelectorAll("[tabindex='0']").length, 1);
+  made.show(0);
+  assert.equal(page.activeElement?.textContent, "row 3");
+  made.focus(4000);
+  assert.equal(page.activeElement?.textContent, "row 4000");
+  assert.deepEqual([...made.element.querySelectorAll("[tabindex='0']")], [made.row(4000)]);
 });
 
 test("of many rows those in sight are there, each the one of its number", () => {

@@ -79,8 +79,10 @@ export class JaxprView {
     this.headAt = new Map(ranges.map(r => [r.first, r.equation.id]));
     this.stacks = [...new Set(this.all.map(e => e.stack.join(" ▸ ")))];
     this.graph = new Zoom(locale);
-    this.lines = new Rows(LINE, at => this.drawRow(at), () => this.drawnAgain(), {
+    this.lines = new Rows(LINE, at => this.drawRow(at), () => this.linker?.refresh(), {
       role: "tree",
+      tabindex: "-1",
+      ...OWN_KEYS,
       "aria-label": locale.say("jaxpr"),
       class: "saem-code saem-fixed"
     });
@@ -297,12 +299,6 @@ export class JaxprView {
     }
     this.lines.element.classList.toggle("saem-columns", this.mode === "columns");
     this.lines.set(this.shown.length);
-  }
-
-  /** One equation of those drawn is reached by Tab, the others from it by arrows. */
-  private drawnAgain(): void {
-    this.lines.element.querySelector(".saem-line[data-eqn]")?.setAttribute("tabindex", "0");
-    this.linker?.refresh();
   }
 
   /** Is an equation inside a folded one? */
@@ -590,11 +586,11 @@ export class JaxprView {
       this.onNodeKey(event, node);
       return;
     }
-    const line = target.closest<HTMLElement>(".saem-line[tabindex]");
-    if (!line || !this.lines.element.contains(line)) {
+    if (!this.lines.element.contains(target)) {
       return;
     }
-    const head = line.dataset.head;
+    const line = target.closest<HTMLElement>(".saem-line[tabindex]");
+    const head = line?.dataset.head;
     if (head && (event.key === "ArrowLeft" || event.key === "ArrowRight")) {
       event.preventDefault();
       this.setFold(head, event.key === "ArrowLeft");
@@ -603,17 +599,24 @@ export class JaxprView {
     }
     if (event.key === "Enter" || event.key === " ") {
       event.preventDefault();
-      line.click();
+      line?.click();
       return;
     }
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step) {
-      const rows = [...this.lines.element.querySelectorAll<HTMLElement>(".saem-line[tabindex]")];
       event.preventDefault();
-      const next = rows[rows.indexOf(line) + step];
-      next?.focus();
-      next?.scrollIntoView?.({ block: "nearest" });
+      let next = this.lines.current + step;
+      while (next in this.shown && !this.isEquation(next)) {
+        next += step;
+      }
+      if (next in this.shown) {
+        this.lines.focus(next);
+      }
     }
+  }
+
+  private isEquation(row: number): boolean {
+    return this.mode === "columns" || this.model.lines[this.shown[row]!]!.equation !== null;
   }
 
   private onNodeKey(event: KeyboardEvent, node: Element): void {

@@ -2,6 +2,8 @@
 //
 // Only the rows in sight are on the page, between two empty blocks that stand for the others. All
 // rows have one height. Few rows are all there, so that the page's own search and copying work.
+// Of rows with a tabindex, Tab reaches the one that had the keyboard's focus last. While that one
+// is out of sight, the element around the rows has the focus for it, if it has a tabindex.
 // Read before: dom.ts. Read after: jaxpr.ts, history.ts.
 // Invariant: the row `i` that is drawn is `draw(i)` (test/rows.test.ts).
 import { el } from "./dom";
@@ -18,8 +20,8 @@ export class Rows {
   private count = 0;
   private first = -1;
   private last = -1;
-  /** The number of the first row that is drawn. */
-  private start = 0;
+  /** The row that had the keyboard's focus last. */
+  current = 0;
   private frame = 0;
 
   constructor(
@@ -35,6 +37,13 @@ export class Rows {
       this.window,
       this.below
     );
+    this.element.addEventListener("focusin", event => {
+      const at = [...this.window.children].indexOf(event.target as Element);
+      if (at >= 0) {
+        this.current = this.first + at;
+        this.rove();
+      }
+    });
     this.element.addEventListener("scroll", () => this.soon(), { passive: true });
     if (typeof ResizeObserver !== "undefined") {
       new ResizeObserver(() => this.soon()).observe(this.element);
@@ -44,8 +53,16 @@ export class Rows {
   /** Show `count` rows, drawn anew; the row that has the keyboard's focus keeps it. */
   set(count: number): void {
     this.count = count;
-    this.first = this.last = -1;
-    this.update();
+    this.update(true);
+  }
+
+  /** Give a row the keyboard's focus, in sight. */
+  focus(index: number): void {
+    if (!this.row(index)) {
+      this.show(index);
+    }
+    this.row(index)?.focus({ preventScroll: true });
+    this.row(index)?.scrollIntoView?.({ block: "nearest" });
   }
 
   /** Bring a row into sight. */
@@ -77,19 +94,21 @@ export class Rows {
     }
   }
 
-  private update(): void {
+  private update(anew = false): void {
     let [first, last] = [0, this.count];
     if (this.count > ALL) {
       const top = Math.floor(this.element.scrollTop / this.height);
       first = Math.max(0, top - BEYOND);
       last = Math.min(this.count, top + Math.ceil(this.visible() / this.height) + BEYOND);
     }
-    if (first === this.first && last === this.last) {
+    if (!anew && first === this.first && last === this.last) {
       return;
     }
-    const focused = this.focused();
+    const { activeElement } = document;
+    const focused =
+      this.window.contains(activeElement) ||
+      (activeElement === this.element && !this.row(this.current));
     [this.first, this.last] = [first, last];
-    this.start = first;
     const rows: HTMLElement[] = [];
     for (let i = first; i < last; i += 1) {
       rows.push(this.draw(i));
@@ -97,16 +116,19 @@ export class Rows {
     this.above.style.height = `${first * this.height}px`;
     this.below.style.height = `${(this.count - last) * this.height}px`;
     this.window.replaceChildren(...rows);
+    this.rove();
     this.drawn();
-    if (focused >= 0) {
-      const near = Math.min(Math.max(focused, first), last - 1);
-      rows[near - first]?.focus({ preventScroll: true });
+    if (focused) {
+      this.element.focus({ preventScroll: true });
+      this.row(this.current)?.focus({ preventScroll: true });
     }
   }
 
-  /** The number of the row that has the focus; -1 if none has. */
-  private focused(): number {
-    const at = [...this.window.children].indexOf(document.activeElement as Element);
-    return at < 0 ? -1 : this.start + at;
+  /** Tab reaches the current row, or the first on the page if that one is not there. */
+  private rove(): void {
+    const rows = [...this.window.children].filter(row => row.hasAttribute("tabindex"));
+    const current = this.row(this.current);
+    const reached = current && rows.includes(current) ? current : rows[0];
+    rows.forEach(row => row.setAttribute("tabindex", row === reached ? "0" : "-1"));
   }
 }
