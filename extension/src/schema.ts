@@ -9,6 +9,10 @@ export const COMM_TARGET = "saem.lens";
 
 export const OPERATIONS = "saem:operations";
 
+export const MOST_FUNCTIONS = 500;
+
+export const MOST_RECORDS = 500;
+
 export type Language = "en" | "ko";
 
 /**

@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { HISTORY } from "./page";
-import { csv, MOST_RECORDS, parse, receive } from "../src/renderer/model";
+import { csv, parse, receive } from "../src/renderer/model";
+import { MOST_FUNCTIONS, MOST_RECORDS } from "../src/schema";
 
 test("a cell that a spreadsheet would run is quoted, commas and quotes are kept", () => {
   const row = HISTORY.functions[0]!;
@@ -22,6 +23,25 @@ test("of a function's records the oldest go when there are too many, and that is
   assert.equal(history.functions[0]!.records.length, MOST_RECORDS);
   assert.equal(history.functions[0]!.dropped, 1);
   assert.equal(history.functions[0]!.records.at(-1)!.id, 1e6 + MOST_RECORDS - 1);
+});
+
+test("of functions the one unused for longest goes when there are too many, and is counted", () => {
+  const [row, record] = [HISTORY.functions[0]!, HISTORY.functions[0]!.records[0]!];
+  const append = (key: number, time: number): void => {
+    const summary = { ...row.summary, key: String(key) };
+    const last = { ...record, id: time, time };
+    history = receive(history, { type: "append", function: summary, record: last });
+  };
+  let history = { ...HISTORY, functions: [] as typeof HISTORY.functions, dropped: 0 };
+  for (let key = 0; key < MOST_FUNCTIONS; key += 1) {
+    append(key, key);
+  }
+  append(0, 1000);
+  append(-1, 1001);
+  const keys = history.functions.map(f => f.summary.key);
+  assert.equal(keys.length, MOST_FUNCTIONS);
+  assert.deepEqual([keys[0], keys[1], keys.at(-1)], ["0", "2", "-1"]);
+  assert.equal(history.dropped, 1);
 });
 
 test("parsing changes nothing", () => {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import pathlib
 
@@ -57,6 +58,12 @@ def test_the_json_schema_is_one():
 def test_the_typescript_is_up_to_date():
     written = (ROOT / "extension/src/schema.ts").read_text(encoding="utf-8")
     assert written == TYPESCRIPT, "run python -m saem.observe.schema --typescript"
+
+
+def test_the_kernel_keeps_as_much_as_the_page():
+    limits = inspect.signature(Recorder).parameters
+    assert limits["functions"].default == schema.MOST_FUNCTIONS
+    assert limits["records"].default == schema.MOST_RECORDS
 
 
 @pytest.mark.parametrize(

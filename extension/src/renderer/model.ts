@@ -3,6 +3,7 @@
 // Pure functions on the schema's models, with no page in sight.
 // Read before: ../schema.ts. Read after: history.ts, jaxpr.ts.
 // Invariant: `receive` never changes its argument (test/model.test.ts).
+import { MOST_FUNCTIONS, MOST_RECORDS } from "../schema";
 import type {
   Append,
   Body,
@@ -14,24 +15,30 @@ import type {
   Record
 } from "../schema";
 
-/** So many records of a function are kept, as the kernel does. */
-export const MOST_RECORDS = 500;
-
-/** The history after one more record: a known id replaces, a new one goes to the end. */
+/** The history after one more record; as in the kernel, the row unused for longest may go. */
 export function receive(history: HistoryModel, message: Append): HistoryModel {
   const { function: summary, record } = message;
-  const known = history.functions.some(f => f.summary.key === summary.key);
-  const functions = known
-    ? history.functions.map(f =>
-        f.summary.key === summary.key ? withRecord({ ...f, summary }, record) : f
-      )
-    : [...history.functions, { summary, records: [record], dropped: 0 }];
-  return { ...history, functions };
+  const { functions } = history;
+  const at = functions.findIndex(f => f.summary.key === summary.key);
+  if (at >= 0) {
+    const row = withRecord({ ...functions[at]!, summary }, record);
+    return { ...history, functions: functions.with(at, row) };
+  }
+  const row = { summary, records: [record], dropped: 0 };
+  if (functions.length < MOST_FUNCTIONS) {
+    return { ...history, functions: [...functions, row] };
+  }
+  const times = functions.map(f => f.records.at(-1)?.time ?? 0);
+  const oldest = times.indexOf(Math.min(...times));
+  const kept = functions.toSpliced(oldest, 1);
+  return { ...history, functions: [...kept, row], dropped: history.dropped + 1 };
 }
 
+/** The row with the record: a known id replaces, a new one goes to the end, the first may go. */
 function withRecord(row: FunctionHistory, record: Record): FunctionHistory {
-  if (row.records.some(r => r.id === record.id)) {
-    return { ...row, records: row.records.map(r => (r.id === record.id ? record : r)) };
+  const at = row.records.findLastIndex(r => r.id === record.id);
+  if (at >= 0) {
+    return { ...row, records: row.records.with(at, record) };
   }
   const over = Math.max(0, row.records.length + 1 - MOST_RECORDS);
   return { ...row, records: [...row.records.slice(over), record], dropped: row.dropped + over };

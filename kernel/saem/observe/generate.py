@@ -36,6 +36,8 @@ def _typescript() -> str:
             f"export const VERSION = {schema.VERSION};\n",
             'export const COMM_TARGET = "saem.lens";\n',
             f"export const OPERATIONS = {json.dumps(schema.OPERATIONS)};\n",
+            f"export const MOST_FUNCTIONS = {schema.MOST_FUNCTIONS};\n",
+            f"export const MOST_RECORDS = {schema.MOST_RECORDS};\n",
             'export type Language = "en" | "ko";\n',
             typescript(_ROOTS),
             _union("Model", schema.MODELS),

@@ -19,6 +19,8 @@ import typing
 
 from saem.observe.schema.common import VERSION, Device, Environment, Place, Text
 from saem.observe.schema.history import (
+    MOST_FUNCTIONS,
+    MOST_RECORDS,
     OPERATIONS,
     Cost,
     FunctionHistory,
@@ -101,6 +103,8 @@ PANEL_MESSAGES: tuple[type, ...] = (Greeting, Request)
 __all__ = [
     "KERNEL_MESSAGES",
     "MODELS",
+    "MOST_FUNCTIONS",
+    "MOST_RECORDS",
     "OPERATIONS",
     "PANEL_MESSAGES",
     "VERSION",

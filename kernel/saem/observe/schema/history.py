@@ -34,6 +34,9 @@ Tag = Literal[
 ]
 # The key of the row that counts operations which were loaded from disk; its name is a word.
 OPERATIONS = "saem:operations"
+# So many functions, and records of each, are kept in the kernel and on the page.
+MOST_FUNCTIONS = 500
+MOST_RECORDS = 500
 Kind = Literal["trace", "compile", "found", "hit", "failed"]
 
 
