@@ -45,7 +45,8 @@ export function render({ model, el }: { model: WidgetModel; el: HTMLElement }): 
       model.set("chips", chips);
       model.save_changes();
     };
-    el.replaceChildren(show(data, { locale, choose: data?.kind === "bench" ? choose : undefined }));
+    const view = show(data, { locale, choose: data?.kind === "bench" ? choose : undefined });
+    replace(el, view);
   };
   draw();
   model.on("change:model", draw);
@@ -54,6 +55,23 @@ export function render({ model, el }: { model: WidgetModel; el: HTMLElement }): 
     model.off("change:model", draw);
     model.off("change:locale", draw);
   };
+}
+
+/** Put `view` into `el`; what takes the place of the focused control has the focus. */
+function replace(el: HTMLElement, view: HTMLElement): void {
+  const controls = (): HTMLElement[] => [
+    ...el.querySelectorAll<HTMLElement>("button:enabled, input, summary, [tabindex]")
+  ];
+  const name = (node?: HTMLElement): string | null | undefined =>
+    node?.getAttribute("aria-label") ?? node?.textContent;
+  const old = controls();
+  const at = old.indexOf(document.activeElement as HTMLElement);
+  el.replaceChildren(view);
+  if (at >= 0) {
+    const now = controls();
+    const same = now.find(node => name(node) === name(old[at]));
+    (same ?? now[Math.min(at, now.length - 1)])?.focus();
+  }
 }
 
 export default { render };
