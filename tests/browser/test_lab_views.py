@@ -8,6 +8,7 @@ Invariant: all that is shown comes from the engine in a real kernel.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -81,6 +82,9 @@ def test_status_toolbar_badge_and_what_to_try_next(lab: Lab, new_page, picture) 
     name = {"en": "Saem: 1 compiled", "ko": "Saem: 컴파일 1"}[lab.language]
     expect(page.locator(".saem-status-button")).to_contain_text(name)
     expect(page.locator(".jp-NotebookPanel:visible .saem-toolbar-count")).to_have_text("1")
+    badge = page.locator(".jp-NotebookPanel:visible .saem-toolbar-button")
+    expect(badge).to_have_attribute("aria-label", re.compile(name))
+    expect(badge).to_have_attribute("title", re.compile(name))
     expect(page.locator(".jp-Cell").nth(1).locator("> .saem-badge")).to_be_visible()
     picture(page, f"lab-panel-next-{lab.language}")
     page.locator(f"{PANEL} .saem-next-item").first.click()

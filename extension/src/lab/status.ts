@@ -8,7 +8,7 @@ import type { DocumentRegistry } from "@jupyterlab/docregistry";
 import type { INotebookModel, NotebookPanel } from "@jupyterlab/notebook";
 import { DisposableDelegate, type IDisposable } from "@lumino/disposable";
 import { Widget } from "@lumino/widgets";
-import { el } from "../renderer/dom";
+import { directed, el } from "../renderer/dom";
 import type { Follower } from "./follower";
 import { lensIcon } from "./icon";
 import { total } from "./panel";
@@ -87,7 +87,7 @@ export class ToolbarBadges
       const mine = this.follower.notebook === panel ? summary(this.follower) : null;
       count.textContent = mine && mine.compiles > 0 ? String(mine.compiles) : "";
       const title = this.follower.locale.say("panel.title");
-      badge.title = mine ? `${title}: ${mine.text}` : title;
+      badge.title = directed(mine ? `${title}: ${mine.text}` : title);
       badge.setAttribute("aria-label", badge.title);
     };
     this.follower.changed.connect(draw);
