@@ -93,6 +93,21 @@ def test_status_toolbar_badge_and_what_to_try_next(lab: Lab, new_page, picture) 
     expect(page.locator(f"{PANEL} .saem-name")).to_have_text(["loss"], timeout=60_000)
 
 
+def test_the_commands_on_a_cell_are_off_for_prose_and_without_a_kernel(labs, lab_page) -> None:
+    """Neither *X-ray* nor *jaxpr* is offered where it would do nothing."""
+    lab = labs("en")
+    lab.write("ask.ipynb", "1 + 1")
+    page = lab_page(lab)
+    lab.open(page, "ask.ipynb")
+    enabled = "name => window.jupyterapp.commands.isEnabled(name)"
+    assert page.evaluate(enabled, "saem-lens:xray")
+    lab.command(page, "notebook:change-cell-to-markdown")
+    assert not page.evaluate(enabled, "saem-lens:xray")
+    lab.command(page, "notebook:change-cell-to-code")
+    page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
+    assert not page.evaluate(enabled, "saem-lens:jaxpr")
+
+
 def test_what_runs_long_shows_on_cell_panel_and_status(lab: Lab, lab_page, picture) -> None:
     """A trace of some seconds is told while it runs, and no longer when it ended."""
     slow = ("import time\n@jax.jit\ndef crawl(x):\n    time.sleep(4)\n    return x\ncrawl(1.)")
