@@ -13,7 +13,7 @@ import type {
   JaxprModel,
   Residual
 } from "../schema";
-import { el, prose, type Child } from "./dom";
+import { el, OWN_KEYS, prose, type Child } from "./dom";
 import { JaxprView, type JaxprOptions } from "./jaxpr";
 import type { Locale } from "./locale";
 import { button, pane, share } from "./parts";
@@ -240,6 +240,7 @@ function residual(
     "li",
     {
       class: "saem-residual",
+      ...OWN_KEYS,
       "data-var": value.variable,
       "data-eqn": [value.maker, ...value.readers].filter(Boolean).join(" ")
     },
@@ -254,6 +255,27 @@ function residual(
   );
 }
 
+/** The list, of which Tab reaches one item, arrows the others; Enter or Space is a click. */
+function withKeys(list: HTMLElement): HTMLElement {
+  const items = [...list.children] as HTMLElement[];
+  const reach = (item?: HTMLElement): void =>
+    items.forEach(other => other.setAttribute("tabindex", other === item ? "0" : "-1"));
+  reach(items[0]);
+  list.addEventListener("focusin", event => reach(event.target as HTMLElement));
+  list.addEventListener("keydown", event => {
+    const item = event.target as HTMLElement;
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step) {
+      event.preventDefault();
+      items[items.indexOf(item) + step]?.focus();
+    } else if (event.key === "Enter" || event.key === " ") {
+      event.preventDefault();
+      item.click();
+    }
+  });
+  return list;
+}
+
 /** Forward on the left, what is kept in the middle, backward on the right; then the whole. */
 export function drawAutodiff(model: AutodiffModel, options: JaxprOptions): HTMLElement {
   const { locale } = options;
@@ -262,14 +284,18 @@ export function drawAutodiff(model: AutodiffModel, options: JaxprOptions): HTMLE
     pane(
       `saem-pass saem-pass-${word}`,
       locale.say(`autodiff.${word}`),
-      el(
-        "ol",
-        { class: "saem-scroll saem-code", tabindex: 0 },
-        equations
-          .filter(e => e.colour === word)
-          .map(e => el("li", { class: "saem-line", "data-eqn": e.id }, line(e)))
+      withKeys(
+        el(
+          "ol",
+          { class: "saem-scroll saem-code" },
+          equations
+            .filter(e => e.colour === word)
+            .map(e => el("li", { class: "saem-line", "data-eqn": e.id, ...OWN_KEYS }, line(e)))
+        )
       )
     );
+  const saved = kept(model.saved, model.bytes, model.jaxpr, locale);
+  withKeys(saved.querySelector("ul")!);
   const view = new JaxprView(model.jaxpr, options);
   view.element.prepend(
     el(
@@ -280,7 +306,7 @@ export function drawAutodiff(model: AutodiffModel, options: JaxprOptions): HTMLE
         "",
         locale.say("autodiff.kept"),
         model.saved.length > 0
-          ? kept(model.saved, model.bytes, model.jaxpr, locale)
+          ? saved
           : el("p", { class: "saem-hint" }, locale.say("autodiff.none"))
       ),
       column("backward")
