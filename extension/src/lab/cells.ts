@@ -47,7 +47,7 @@ interface Tally {
 const WEIGHT = { failed: 3, compile: 2, found: 1, trace: 0, hit: -1 } as const;
 
 /** What each cell made the engine do: the weightiest kind, how many traces, and whose. */
-export function tally(history: HistoryModel): Map<string, Tally> {
+function tally(history: HistoryModel): Map<string, Tally> {
   const tallies = new Map<string, Tally>();
   for (const { summary, records } of history.functions) {
     for (const { caller, kind, seconds } of records) {

@@ -70,7 +70,7 @@ function decorations(
 }
 
 /** The hints of one function for a cell with these lines. */
-export function hintsOf(seen: SeenFunction, lines: readonly string[], locale: Locale): Hint[] {
+function hintsOf(seen: SeenFunction, lines: readonly string[], locale: Locale): Hint[] {
   const def = defLine(seen);
   return seen.lines.flatMap(({ line, text, values }) => {
     if (lines[line - 1]?.trimEnd() !== text.trimEnd()) {

@@ -13,7 +13,7 @@ import { button } from "../renderer/parts";
 import { VERSION, type HistoryModel, type Place, type Progress } from "../schema";
 import type { State } from "./connection";
 
-export interface PanelActions {
+interface PanelActions {
   readonly visit: (place: Place) => void;
   readonly clear: () => void;
   readonly connect: () => void;
@@ -169,7 +169,7 @@ export class LensPanel extends Widget {
         "span",
         {},
         prose(locale.say(`progress.${progress.activity}`, { name: progress.function })),
-        el("b", { class: "saem-since" }, ` ${Math.round(since)} s`)
+        el("b", {}, ` ${Math.round(since)} s`)
       ),
       ...(progress.why ? [el("p", { class: "saem-dim" }, prose(locale.pick(progress.why)))] : [])
     );

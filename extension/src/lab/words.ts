@@ -8,7 +8,7 @@
 import type { ITranslator } from "@jupyterlab/translation";
 import { Locale } from "../renderer/locale";
 
-export const DOMAIN = "saem_lens";
+const DOMAIN = "saem_lens";
 
 /** The locale for a choice of the settings: "auto", "ko" or "en". */
 export function localeOf(translator: ITranslator, choice: string): Locale {

@@ -44,7 +44,7 @@ export function drawCompiled(model: CompiledModel, options: JaxprOptions): HTMLE
   );
   return el(
     "section",
-    { class: "saem-compiled" },
+    {},
     el(
       "header",
       { class: "saem-bar" },

@@ -24,7 +24,7 @@ export function placeLabel(place: Place, locale: Locale, visit?: Visit): HTMLEle
 }
 
 /** Why, in sentences: the old and the new value side by side, and what would avoid it. */
-export function reasonList(reasons: readonly Reason[], locale: Locale): HTMLElement {
+function reasonList(reasons: readonly Reason[], locale: Locale): HTMLElement {
   return el(
     "ul",
     { class: "saem-reasons" },
@@ -64,7 +64,7 @@ function change(reason: Reason, locale: Locale): Child {
 const STEPS = ["trace", "lower", "compile"] as const;
 
 /** Time as a bar of its steps, each with its figure. */
-export function timeBar(seconds: Seconds, locale: Locale): Child {
+function timeBar(seconds: Seconds, locale: Locale): Child {
   const steps = STEPS.map(step => ({ step, time: seconds[step] })).filter(
     (s): s is { step: (typeof STEPS)[number]; time: number } => s.time !== null
   );
@@ -73,7 +73,7 @@ export function timeBar(seconds: Seconds, locale: Locale): Child {
   }
   return el(
     "div",
-    { class: "saem-time" },
+    {},
     el(
       "div",
       { class: "saem-time-bar", "aria-hidden": "true" },
@@ -129,7 +129,7 @@ function recordFacts(record: Record, locale: Locale, visit?: Visit): HTMLElement
         caller.text && el("code", { class: "saem-source-line" }, caller.text)
       ),
     record.signature &&
-      fact(locale.say("signature"), el("code", { class: "saem-signature" }, record.signature)),
+      fact(locale.say("signature"), el("code", {}, record.signature)),
     record.equations !== null &&
       fact(locale.say("equations"), locale.count(record.equations)),
     cost && costRows(cost, locale).map(([name, value]) => fact(name, value)),

@@ -14,7 +14,7 @@ const TONES = 8;
 export function drawDevices(model: DevicesModel, locale: Locale, visit?: Visit): HTMLElement {
   return el(
     "section",
-    { class: "saem-devices" },
+    {},
     el(
       "ul",
       { class: "saem-legend" },

@@ -322,7 +322,7 @@ function counters(summary: FunctionSummary, locale: Locale): HTMLElement {
     ),
     el(
       "li",
-      { class: "saem-total" },
+      {},
       `${locale.say("seconds")} `,
       el("b", {}, locale.seconds(summary.seconds))
     )

@@ -193,7 +193,7 @@ export class JaxprView {
         event.stopPropagation();
       }
     });
-    return el("span", { class: "saem-search-box", role: "search" }, box, this.found);
+    return el("span", { role: "search" }, box, this.found);
   }
 
   /** The sources before the text, or those behind it: of libraries, where there are cells. */
@@ -241,7 +241,7 @@ export class JaxprView {
       "saem-pane-text",
       locale.say("jaxpr"),
       this.lines.element,
-      el("span", { class: "saem-tabs saem-tools" }, tabs)
+      el("span", { class: "saem-tools" }, tabs)
     );
   }
 
@@ -655,7 +655,7 @@ export class JaxprView {
   }
 }
 
-export function drawToken(token: Token): Child {
+function drawToken(token: Token): Child {
   return token.kind === "plain" && token.id === null
     ? token.text
     : el("span", { class: `saem-t-${token.kind}`, "data-var": token.id }, token.text);

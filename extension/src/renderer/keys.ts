@@ -104,7 +104,7 @@ export function drawKeys(model: KeysModel, locale: Locale, visit?: Visit): HTMLE
   ];
   return el(
     "section",
-    { class: "saem-keys-view" },
+    {},
     el(
       "p",
       { class: model.reused > 0 ? "saem-notice saem-failed-note" : "saem-dim" },

@@ -42,7 +42,7 @@ export class StepsView {
     const [born] = model.born;
     this.element = el(
       "section",
-      { class: "saem-steps" },
+      {},
       el(
         "div",
         { class: "saem-bar saem-stepper saem-tools" },

@@ -15,7 +15,7 @@ const SIGNS = { plain: "○", array: "■", concrete: "◆", abstract: "◇" } a
 const KINDS = ["plain", "array", "concrete", "abstract"] as const;
 
 /** One value: its sign, name, type and transformations. */
-export function valueChip(value: SeenValue, locale: Locale): HTMLElement {
+function valueChip(value: SeenValue, locale: Locale): HTMLElement {
   return el(
     "span",
     {

@@ -29,7 +29,7 @@ export function drawBench(
   const { locale } = options;
   return el(
     "section",
-    { class: "saem-bench" },
+    {},
     el(
       "header",
       { class: "saem-bar" },
@@ -314,7 +314,7 @@ export function drawAutodiff(model: AutodiffModel, options: JaxprOptions): HTMLE
   );
   return el(
     "section",
-    { class: "saem-autodiff" },
+    {},
     el(
       "header",
       { class: "saem-bar" },
