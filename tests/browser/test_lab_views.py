@@ -25,6 +25,17 @@ MODEL = """def loss(w, x):
 step = jax.jit(jax.grad(loss))
 step(jnp.ones(3), jnp.ones(3))"""
 
+# Runs code in the kernel of the notebook in sight, and returns what it prints.
+ASK = """async code => {
+  const {kernel} = window.jupyterapp.shell.currentWidget.sessionContext.session;
+  let printed = '';
+  const future = kernel.requestExecute({code, store_history: false});
+  future.onIOPub = message => { printed += message.content.text ?? ''; };
+  await future.done;
+  return printed.trim();
+}"""
+COMMS = "import comm\nprint([c.target_name for c in comm.get_comm_manager().comms.values()])"
+
 
 @pytest.fixture(params=["en", "ko"])
 def lab(request, labs: Callable[[str], Lab]) -> Lab:
@@ -91,6 +102,7 @@ def test_status_toolbar_badge_and_what_to_try_next(lab: Lab, new_page, picture) 
     expect(page.locator(".jp-Cell.jp-mod-active")).to_contain_text("%%lens jaxpr")
     page.reload()
     expect(page.locator(f"{PANEL} .saem-name")).to_have_text(["loss"], timeout=60_000)
+    assert page.evaluate(ASK, COMMS) == "['saem.lens']", "the comm before is closed"
 
 
 def test_the_commands_on_a_cell_are_off_for_prose_and_without_a_kernel(labs, lab_page) -> None:
