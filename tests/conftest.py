@@ -48,7 +48,7 @@ def pytest_collection_finish():
     """
     gc.collect()
     gc.freeze()
-    gc.set_threshold(50_000, 20)
+    gc.set_threshold(10_000, 10)
 
 
 @pytest.fixture(scope="module")
