@@ -246,7 +246,9 @@ def test_the_smaller_rule_makers(jax_oracle):
     same(jax_oracle, program)
 
 
-def test_frames_of_an_excluded_library_are_passed_over(tmp_path):
+def test_frames_of_an_excluded_library_are_passed_over(tmp_path, monkeypatch):
+    monkeypatch.setattr(source, "_excluded", [*source._excluded])
+    monkeypatch.setattr(source, "_internal", {})
     library = tmp_path / "wrapping.py"
     library.write_text("def doubled(x):\n    return x * 2\n")
     names: dict = {}
@@ -258,11 +260,7 @@ def test_frames_of_an_excluded_library_are_passed_over(tmp_path):
 
     assert place() == str(library)
     source_info_util.register_exclusion(str(tmp_path))
-    try:
-        assert place() == __file__
-    finally:
-        source._excluded.clear()
-        source._internal.clear()
+    assert place() == __file__
 
 
 def test_a_store_is_read_only_when_it_is_full():
