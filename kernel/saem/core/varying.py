@@ -35,28 +35,29 @@ def varying(aval: ShapedArray, vma: Iterable) -> ShapedArray:
     return aval if vma == vma_of(aval) else aval.update(vma=vma)
 
 
-# Parameters whose programs take all operands of their primitive, or the last ones.
-TAKING_ALL = ("jaxpr", "call_jaxpr", "branches", "body_jaxpr")
+def _together(avals: Iterable[Any]) -> frozenset:
+    """Return the axes along which at least one value of ``avals`` varies."""
+    return NOWHERE.union(*map(vma_of, avals))
 
 
 def wanted(prim: Primitive, avals: Sequence[Any]) -> list[frozenset]:
     """Return along which axes each operand of ``prim`` must vary before it is applied.
 
-    Operands of a primitive with programs inside vary as the inputs of these; the first operands
-    may be others (the index of a branch).  Where devices choose a branch each, operands vary as the
-    index: devices along it then have derivatives of their own, which are added.
+    Operands of a primitive with programs inside vary as the inputs of these.  Where devices choose
+    a branch each, operands vary as its number: devices along it then have derivatives of their own,
+    which are added.
     """
     own = [vma_of(aval) for aval in avals]
-    inner = sub_jaxprs(prim)
-    for name, program in inner:
-        before = len(own) - len(program.in_avals)
-        if before >= 0 and name in TAKING_ALL:
-            choice = own[0] if name == "branches" else NOWHERE
+    nested = prim.nested
+    if nested is not None:
+        before = nested.before
+        choice = NOWHERE if nested.repeats else _together(nested.choosers(avals))
+        for program in nested.programs:
             own[before:] = [v | choice | vma_of(a) for v, a in zip(own[before:], program.in_avals)]
-    if inner or prim.varies is not None or prim.types_varying:
         return own
-    together = frozenset().union(*own)
-    return [together] * len(own)
+    if prim.varies is not None or prim.types_varying or sub_jaxprs(prim):
+        return own
+    return [_together(avals)] * len(own)
 
 
 def varying_types(prim: Primitive, avals: Sequence[Any], outs: list[ShapedArray]
@@ -67,22 +68,21 @@ def varying_types(prim: Primitive, avals: Sequence[Any], outs: list[ShapedArray]
         return [varying(aval, vma) for aval in outs]
     if prim.types_varying:
         return outs
+    nested = prim.nested
+    if nested is not None:
+        return _chosen(nested, avals, outs)
     if prim.multiple_results and sub_jaxprs(prim):
-        return _chosen(prim, avals, outs)
-    together = frozenset().union(*(vma_of(aval) for aval in avals))
+        return outs
+    together = _together(avals)
     return [varying(aval, together) for aval in outs] if together else outs
 
 
-def _chosen(prim: Primitive, avals: Sequence[Any], outs: list[ShapedArray]) -> list[ShapedArray]:
-    """Return the types of results of a primitive with programs inside, which have varying axes.
+def _chosen(nested: Any, avals: Sequence[Any], outs: list[ShapedArray]) -> list[ShapedArray]:
+    """Return the types of results of a primitive with programs inside, ``outs`` being the first's.
 
     Where devices choose differently (a branch, how often to loop), all outputs may differ.
     """
-    by_choice = NOWHERE
-    for name, program in sub_jaxprs(prim):
-        if name == "branches":
-            by_choice |= vma_of(avals[0])
-            outs = [varying(o, vma_of(o) | vma_of(b)) for o, b in zip(outs, program.out_avals)]
-        elif name == "cond_jaxpr":
-            by_choice |= vma_of(program.out_avals[0])
+    for other in nested.programs[1:]:
+        outs = [varying(o, vma_of(o) | vma_of(b)) for o, b in zip(outs, other.out_avals)]
+    by_choice = _together(nested.choosers(avals))
     return [varying(o, vma_of(o) | by_choice) for o in outs] if by_choice else outs

@@ -196,11 +196,11 @@ def must_say(fun: Callable, *programs: ClosedJaxpr) -> bool:
 def _chooses_apart(program: ClosedJaxpr) -> bool:
     """Return whether devices choose separately between branches, or how often to loop."""
     for eqn in program.eqns:
-        for name, inner in sub_jaxprs(eqn.operation):
-            by = eqn.invars[0].aval if name == "branches" else \
-                inner.out_avals[0] if name == "cond_jaxpr" else None
-            if (by is not None and vma_of(by)) or _chooses_apart(inner):
-                return True
+        nested = eqn.operation.nested
+        if nested is not None and any(map(vma_of, nested.choosers([v.aval for v in eqn.invars]))):
+            return True
+        if any(_chooses_apart(inner) for _, inner in sub_jaxprs(eqn.operation)):
+            return True
     return False
 
 

@@ -99,6 +99,13 @@ class Nested(NamedTuple):
         return Nested(programs, self.before, consts, carry, condition, self.rows, self.axes,
                       self.ruled)
 
+    def choosers(self, avals: Sequence[Any]) -> Sequence[Any]:
+        """Return the types of what chooses the program that runs next, ``avals`` being operands'.
+
+        That is the number of a branch, or the answer whether a loop goes on; a call has none.
+        """
+        return avals[:self.before] if self.condition is None else self.condition.out_avals
+
     def inside(self) -> contextlib.AbstractContextManager:
         """Return the context in which the programs are traced."""
         return axes.bound(*self.axes) if self.axes else contextlib.nullcontext()
