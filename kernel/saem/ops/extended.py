@@ -21,11 +21,14 @@ from saem import _jaxlib
 from saem.compile.device_assignment import held_as
 from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_functions, aval_of
-from saem.core.primitive import Primitive, primitive, registry
+from saem.core.lazy import later
+from saem.core.primitive import Primitive, primitive
 from saem.core.sharded import without_axis
 from saem.core.trace import bind
 from saem.ops import sharding_rules
 from saem.ops.linear import held_dims, moveaxis
+
+convert: Any = later("saem.ops.convert")  # which is made of this file
 
 
 class HeldArray(_jaxlib.Array):
@@ -235,7 +238,7 @@ def convert_extended(x: Any, dtype: Any) -> Any:
         return x
     ins, out = dtypes.is_extended(have), dtypes.is_extended(dtype)
     if not (ins or out):
-        return bind(registry["convert_element_type"](dtype), x)
+        return bind(convert.ConvertElementType(dtype), x)
     if (ins and out) or not (have.takes(dtype, back=True) if ins else dtype.takes(have)):
         raise errors.explained(
             errors.ArgumentError, "convert_element_type.C1",

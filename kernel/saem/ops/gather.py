@@ -23,11 +23,12 @@ from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.dimensions import as_size, is_static
 from saem.core.jaxpr import Eqn, Jaxpr, Var
-from saem.core.primitive import Primitive, UndefinedPrimal, primitive, registry
+from saem.core.primitive import Primitive, UndefinedPrimal, primitive
 from saem.core.sharded import shard_like
 from saem.core.trace import bind
 from saem.ops import sharding_rules
-from saem.ops.families import is_number
+from saem.ops.arithmetic import Add
+from saem.ops.families import Nary, is_number
 from saem.ops.linear import (
     broadcast_in_dim,
     held_dims,
@@ -203,18 +204,16 @@ def dense_ints(values: Sequence[int]) -> str:
 
 
 @functools.lru_cache(256)
-def combination(scatter: str, dtype: Any) -> Jaxpr:
-    """Return the program of two numbers by which ``scatter-add``, say, combines them."""
-    one = registry[scatter.removeprefix("scatter-")]()
+def combination(kind: type[Primitive], dtype: Any) -> Jaxpr:
+    """Return the program that applies a primitive of ``kind`` to two numbers of ``dtype``."""
     a, b, c = (Var(ShapedArray((), dtype)) for _ in range(3))
-    return Jaxpr([], [a, b], [c], [Eqn(one, [a, b], [c], None, ())])
+    return Jaxpr([], [a, b], [c], [Eqn(kind(), [a, b], [c], None, ())])
 
 
 class ScatterFamily(Primitive):
     """Combine the window of ``updates`` at each place into the operand.
 
-    A member gives ``hlo``, the StableHLO operation that combines two numbers (None to overwrite),
-    and ``combine``, the NumPy ufunc.
+    A member gives the operation by which it ``combines`` two numbers; ``scatter`` overwrites.
     """
 
     dimension_numbers: ScatterDimensionNumbers
@@ -224,8 +223,7 @@ class ScatterFamily(Primitive):
 
     passes_nan = True
     handed_on = ("unique_indices", "indices_are_sorted", "mode")
-    hlo: ClassVar[str | None] = None
-    combine: ClassVar[Callable | None] = None
+    combines: ClassVar[type[Nary]]
     accepts: ClassVar[Callable[[Any], bool] | None] = None
     derived_params: ClassVar[tuple[str, ...]] = ("update_consts", "update_jaxpr")
 
@@ -233,7 +231,7 @@ class ScatterFamily(Primitive):
 
     def params_for(self, avals: Sequence[ShapedArray]) -> dict[str, Any]:
         """Return what readers of jaxprs expect besides ``params``: the combination as a program."""
-        return {"update_consts": (), "update_jaxpr": combination(self.name, avals[0].dtype)}
+        return {"update_consts": (), "update_jaxpr": combination(self.combines, avals[0].dtype)}
 
     @property
     def numbers(self) -> GatherDimensionNumbers:
@@ -306,8 +304,9 @@ class ScatterFamily(Primitive):
             flat, where = out.reshape(1), (np.zeros(updates.shape, int),)
         else:
             flat = out
+        ufunc: Any = self.combines.numpy
         with np.errstate(all="ignore"):
-            type(self).combine.at(flat, where, updates)
+            ufunc.at(flat, where, updates)
 
     def lower(self, ctx, x, indices, updates):
         aval = physical_aval(ctx.in_avals[0])
@@ -352,7 +351,7 @@ class ScatterFamily(Primitive):
 
     def combiner(self, ctx: Any, a: str, b: str, scalar: ShapedArray) -> str:
         """Write how an element ``a`` of the operand and ``b`` of the updates become one."""
-        return b if self.hlo is None else ctx.elementwise(f"stablehlo.{self.hlo}", a, b, out=scalar)
+        return ctx.elementwise(f"stablehlo.{self.combines.hlo}", a, b, out=scalar)
 
     def batch(self, size, xs, dims):
         (x, indices, updates), (dx, di, du) = xs, dims
@@ -423,7 +422,7 @@ class ScatterAdd(LinearScatter):
 
     linear = True
     adds = True
-    hlo, combine = "add", np.add
+    combines = Add
     to_updates = staticmethod(lambda ct: ct)
 
 

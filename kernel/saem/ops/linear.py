@@ -20,6 +20,7 @@ from saem.core import config, dtypes, errors
 from saem.core.avals import ShapedArray, aval_of, kept
 from saem.core.axes import batch_entry, batching
 from saem.core.dimensions import as_shape
+from saem.core.lazy import later
 from saem.core.memory_spaces import HOST, space_of
 from saem.core.placement_types import Seen
 from saem.core.primitive import (
@@ -27,7 +28,6 @@ from saem.core.primitive import (
     UndefinedPrimal,
     equal_one,
     primitive,
-    registry,
     remembered,
 )
 from saem.core.sharded import (
@@ -40,6 +40,11 @@ from saem.core.trace import bind, eval_trace, state
 from saem.ops import sharding_rules, sum_rules
 from saem.placement.shardings import requested_sharding
 from saem.typing import Array, ArrayLike
+
+# Zeros may have to be placed, by operations whose rules are made of this file.
+device_sums: Any = later("saem.ops.device_sums")
+reshard: Any = later("saem.ops.reshard")
+transfers: Any = later("saem.jit.transfers")
 
 
 class Linear(Primitive):
@@ -481,8 +486,11 @@ def full(aval: ShapedArray, value: Any) -> Any:
         scalar = scalar.item()  # a Python number is what makes the result weak
     like = aval.explicit
     filled = bind(BroadcastInDim(aval.shape, (), like), scalar) if aval.shape else \
-        scalar if like is None else bind(registry["reshard"](like, entries_on(like, ())), scalar)
-    return bind(registry["device_put"]((HOST,)), filled)[0] if space_of(aval) is HOST else filled
+        scalar if like is None else bind(reshard.Reshard(like, entries_on(like, ())), scalar)
+    if space_of(aval) is not HOST:
+        return filled
+    (there,) = bind(transfers.DevicePut((HOST,)), filled)
+    return there
 
 
 def literal(value: Any, dtype: Any) -> Any:
@@ -520,10 +528,10 @@ def zeros_of(aval: ShapedArray) -> Any:
         return zeros
     # Inside shard_map they differ as what they stand for does.
     _, vma, _, (unreduced, reduced) = aval.placement
-    for kind, axes in (("pvary", vma | unreduced), ("vary_unreduced_cast_p", unreduced),
-                       ("preduced", reduced)):
+    for kind, axes in ((device_sums.PVary, vma | unreduced),
+                       (device_sums.VaryUnreducedCast, unreduced), (device_sums.PReduced, reduced)):
         if axes:
-            zeros = bind(registry[kind](tuple(sorted(axes, key=str))), zeros)
+            zeros = bind(kind(tuple(sorted(axes, key=str))), zeros)
     return zeros
 
 
@@ -532,7 +540,7 @@ def varying_as(x: Any, aval: ShapedArray) -> Any:
     if aval.placement is None:
         return x
     missing = aval.vma - aval_of(x).vma
-    return bind(registry["pvary"](tuple(sorted(missing, key=str))), x) if missing else x
+    return bind(device_sums.PVary(tuple(sorted(missing, key=str))), x) if missing else x
 
 
 def ones_of(aval: ShapedArray) -> Any:

@@ -22,7 +22,7 @@ from saem.core.avals import ShapedArray, aval_of
 from saem.core.jaxpr import ClosedJaxpr
 from saem.core.primitive import NOT_LINEAR, UndefinedPrimal, primitive
 from saem.core.trace import bind
-from saem.ops.arithmetic import div, mul, neg
+from saem.ops.arithmetic import Mul, Sub, div, mul, neg
 from saem.ops.compare import complex_extremum, eq
 from saem.ops.families import is_number
 from saem.ops.filling import broadcasted_iota
@@ -34,6 +34,7 @@ from saem.ops.gather import (
     index_rows,
 )
 from saem.ops.linear import add_cotangents, ones_of, zeros_of
+from saem.ops.numbers import Extremum, Max, Min
 from saem.ops.select import select_n
 from saem.ops.shape import reshape
 from saem.ops.windows import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
@@ -112,7 +113,7 @@ def add_one(x: Any) -> Any:
 class ScatterSub(LinearScatter):
     """Subtract from the operand."""
 
-    hlo, combine = "subtract", np.subtract
+    combines = Sub
     to_updates = staticmethod(neg)
 
 
@@ -120,7 +121,7 @@ class ScatterSub(LinearScatter):
 class ScatterMul(ScatterFamily):
     """Multiply the operand."""
 
-    hlo, combine, accepts = "multiply", np.multiply, staticmethod(is_number)
+    combines, accepts = Mul, staticmethod(is_number)
 
     def jvp(self, primals, tangents):
         x, indices, updates = primals
@@ -147,12 +148,12 @@ class ScatterExtreme(ScatterFamily):
     """Keep the smaller or the larger; numbers that are equal share the derivative evenly."""
 
     transpose = NOT_LINEAR
-    greater: ClassVar[bool]
+    combines: ClassVar[type[Extremum]]
 
     def combiner(self, ctx, a, b, scalar):
         if not dtypes.is_complex(scalar.dtype):
             return super().combiner(ctx, a, b, scalar)
-        return complex_extremum(ctx, a, b, scalar, self.greater)
+        return complex_extremum(ctx, a, b, scalar, self.combines.greater)
 
     def jvp(self, primals, tangents):
         x, indices, updates = primals
@@ -185,14 +186,12 @@ def is_ordered(dtype: Any) -> bool:
 
 @primitive("scatter-min")
 class ScatterMin(ScatterExtreme):
-    hlo, combine, accepts = "minimum", np.minimum, staticmethod(is_ordered)
-    greater = False
+    combines, accepts = Min, staticmethod(is_ordered)
 
 
 @primitive("scatter-max")
 class ScatterMax(ScatterExtreme):
-    hlo, combine, accepts = "maximum", np.maximum, staticmethod(is_ordered)
-    greater = True
+    combines, accepts = Max, staticmethod(is_ordered)
 
 
 # -- functions, with the names and signatures of jax.lax -------------------------------------------
