@@ -115,6 +115,20 @@ def test_a_cell_that_takes_too_long_is_named(tmp_path):
     assert "took more than 2 s" in str(found)
 
 
+def test_the_cell_in_which_the_kernel_died_is_named(tmp_path):
+    path = notebook(tmp_path / "dead.ipynb", cell("1", value("1")), cell("2", value("2")),
+                    cell("import os; os._exit(1)"))
+    (found,) = checking.check(path, timeout=60)
+    assert found.number in (2, 3) and "the kernel died" in str(found)
+
+
+def test_json_that_is_no_object_is_not_a_notebook(tmp_path):
+    path = tmp_path / "list.ipynb"
+    path.write_text("[1, 2]")
+    with pytest.raises(ValueError, match="is not a notebook: its JSON is not an object"):
+        checking.check(path)
+
+
 def test_the_command_prints_and_fails(tmp_path):
     good = notebook(tmp_path / "good.ipynb", cell("1", value("1")))
     bad = notebook(tmp_path / "bad.ipynb", cell("1", value("2")))
@@ -170,7 +184,8 @@ def test_ctrl_c_leaves_no_half_built_notebook(tree, tmp_path):
 
 
 @pytest.mark.parametrize("arguments", [["--timeout", "0"], ["--timeout", "x"],
-                                       ["--tolerance", "-1"]])
+                                       ["--tolerance", "-1"], ["--tolerance", "nan"],
+                                       ["--tolerance", "inf"]])
 def test_settings_that_mean_nothing_are_refused(tmp_path, arguments):
     good = notebook(tmp_path / "good.ipynb", cell("1", value("1")))
     run = CliRunner().invoke(saem, ["check", str(good), *arguments])
@@ -189,7 +204,9 @@ def test_the_pytest_plugin_runs_notebooks(tmp_path):
     (tmp_path / "pytest.ini").write_text("[pytest]\nsaem_tolerance = 0.5\n")
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert "2 passed" in done.stdout
-    (tmp_path / "pytest.ini").write_text("[pytest]\nsaem_timeout = long\n")
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert "saem_timeout needs a number, but got 'long'" in done.stderr
-    assert done.returncode == 4
+    for setting, refusal in (("saem_timeout = long", "saem_timeout: 'long' is not a valid"),
+                             ("saem_timeout = 0", "saem_timeout: 0 is not in the range x>=1"),
+                             ("saem_tolerance = nan", "saem_tolerance: nan is not finite")):
+        (tmp_path / "pytest.ini").write_text(f"[pytest]\n{setting}\n")
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+        assert refusal in done.stderr and done.returncode == 4, done.stderr

@@ -14,8 +14,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 
+from saem.cli.check import SECONDS, Tolerance
 from saem.l10n.check import TOLERANCE, check
 
 
@@ -31,13 +33,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Refuse settings that are no numbers before anything runs."""
-    for name, kind in (("saem_tolerance", float), ("saem_timeout", int)):
+    """Refuse settings that ``saem check`` would refuse before anything runs."""
+    try:
+        _limits(config)
+    except click.BadParameter as error:
+        raise pytest.UsageError(error.message) from error
+
+
+def _limits(config: pytest.Config) -> tuple[int, float]:
+    """Return the seconds that a cell may take and the tolerance.  Raises click.BadParameter."""
+    found = []
+    for name, kind in (("saem_timeout", SECONDS), ("saem_tolerance", Tolerance())):
         try:
-            kind(config.getini(name))
-        except ValueError as error:
-            raise pytest.UsageError(f"{name} needs a number, but got {config.getini(name)!r}."
-                                    ) from error
+            found.append(kind.convert(config.getini(name), None, None))
+        except click.BadParameter as error:
+            raise click.BadParameter(f"{name}: {error.message}") from error
+    return found[0], found[1]
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
@@ -58,9 +69,7 @@ class NotebookItem(pytest.Item):
     """The run of one notebook."""
 
     def runtest(self) -> None:
-        found = check(self.path, timeout=int(self.config.getini("saem_timeout")),
-                      tolerance=float(self.config.getini("saem_tolerance")),
-                      kernel=self.config.getini("saem_kernel"))
+        found = check(self.path, *_limits(self.config), self.config.getini("saem_kernel"))
         if found:
             raise DifferenceError("\n".join(map(str, found)))
 

@@ -62,6 +62,8 @@ def check(path: Path, timeout: int = 300, tolerance: float = TOLERANCE, kernel: 
     """
     try:
         stored = nbformat.read(path, as_version=4)
+    except AttributeError as error:  # a list has no ``get``
+        raise ValueError(f"{path} is not a notebook: its JSON is not an object.") from error
     except Exception as error:  # nbformat raises what json and validators raise
         raise ValueError(f"{path} is not a notebook: {error}") from error
     run = nbformat.reads(nbformat.writes(stored), as_version=4)
@@ -73,11 +75,9 @@ def check(path: Path, timeout: int = 300, tolerance: float = TOLERANCE, kernel: 
         # As a build runs them: a kernel that compiles all it runs, and gates that are HTML.
         client.run(dict(os.environ, **ENVIRONMENT))
     except CellTimeoutError:
-        late = max(range(len(run.cells)), key=lambda i: (run.cells[i].get("execution_count") or 0))
-        return [Difference(run.cells[late].get("id", "?"), late + 1,
-                           f"it or the cell after it took more than {timeout} s")]
+        return [_ended(run, f"it or the cell after it took more than {timeout} s")]
     except DeadKernelError:
-        return [Difference("?", 0, "the kernel died")]
+        return [_ended(run, "the kernel died in it or in the cell after it")]
     except NoSuchKernel as error:
         known = ", ".join(sorted(KernelSpecManager().find_kernel_specs()))
         raise ValueError(f"{path} needs the kernel {error.name!r}, which is not one of: {known}."
@@ -87,6 +87,12 @@ def check(path: Path, timeout: int = 300, tolerance: float = TOLERANCE, kernel: 
         if one.cell_type == "code" and SKIP not in one.metadata.get("tags", ()):
             found += _compare(number, one, two, tolerance)
     return found
+
+
+def _ended(run: nbformat.NotebookNode, why: str) -> Difference:
+    """What is said of the last cell that began, as far as is known, where a run ended early."""
+    last = max(range(len(run.cells)), key=lambda i: run.cells[i].get("execution_count") or 0)
+    return Difference(run.cells[last].get("id", "?"), last + 1, why)
 
 
 def _client(notebook: nbformat.NotebookNode, path: Path, timeout: int, kernel: str) -> Client:
