@@ -66,6 +66,9 @@ PYTHON_SCALARS = {
     float: np.dtype("float64"),
     complex: np.dtype("complex128"),
 }
+PYTHON_NUMBERS: tuple[Any, ...] = tuple(PYTHON_SCALARS)
+# The types of numbers that no device holds.
+HOST_NUMBERS: tuple[Any, ...] = (*PYTHON_NUMBERS, np.generic, np.ndarray)
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 

@@ -268,8 +268,7 @@ def typed(value: Any) -> Typed:
         return dtypes.canonicalize(value, explicit=not foreign, where="dtype"), False
     if dtype is not None:
         return dtypes.canonicalize(dtype), bool(getattr(value, "weak_type", False))
-    bases: tuple[Any, ...] = (bool, int, float, complex)
-    for base in bases:  # subclasses: IntEnum members, numpy's none
+    for base in dtypes.PYTHON_NUMBERS:  # subclasses: IntEnum members, numpy's none
         if isinstance(value, base):
             return typed(base(value))
     raise TypeError(

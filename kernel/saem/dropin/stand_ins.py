@@ -238,7 +238,7 @@ def ensure_arraylike(fun_name: str, /, *args: Any) -> Any:
 
 def number_like(example: Any, val: Any) -> Any:
     """Return the number ``val`` as ``example`` is one: of its dtype, or of Python."""
-    if type(example) in (bool, int, float, complex):
+    if type(example) in dtypes.PYTHON_NUMBERS:
         return type(example)(val)
     return np.asarray(val, aval_of(example).dtype)
 

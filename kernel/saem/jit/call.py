@@ -18,6 +18,7 @@ from saem.compile import lowering
 from saem.compile.dispatch import put_value
 from saem.core import axes, config
 from saem.core import jaxpr as jaxpr_module
+from saem.core.dtypes import PYTHON_NUMBERS
 from saem.core.effects import in_order
 from saem.core.jaxpr import ClosedJaxpr, Literal, merge, once_per_program, pick, split_list
 from saem.core.primitive import Primitive, primitive
@@ -28,8 +29,6 @@ from saem.placement.shardings import NamedSharding, stacked
 from saem.transform.linearize import PartialTrace, partial_eval_jaxpr
 from saem.transform.nested import HigherOrder, Nested, without_unneeded
 from saem.transform.vmap import stacked_program
-
-_NUMBERS = (bool, int, float, complex)
 
 
 class ProgramCall(HigherOrder):
@@ -198,7 +197,7 @@ class JitCall(ProgramCall):
                                pick(numbers, unknown, False),
                                [*pick(results, out_unknown, False), *[None] * count])
         outs, residuals = split_list(outs, len(outs) - count)
-        outs = [put_value(x) if type(x) in _NUMBERS else x for x in outs]
+        outs = [put_value(x) if type(x) in PYTHON_NUMBERS else x for x in outs]
         recorded = ()
         if any(out_unknown) or rest.effects:
             call = self.giving(rest, [*[None] * count, *pick(numbers, unknown)],

@@ -92,7 +92,7 @@ def describe_leaf(x: Any, path: str, given: str) -> Argument:
     array = type(x) is ArrayImpl
     kind = ("array" if array or isinstance(x, Tracer) else
             "key" if isinstance(aval.dtype, dtypes.ExtendedDType) else
-            "scalar" if isinstance(x, (bool, int, float, complex)) else "numpy")
+            "scalar" if isinstance(x, dtypes.PYTHON_NUMBERS) else "numpy")
     held = hold(x)
     sharding = held._sharding if type(held) is ArrayImpl else None
     named = isinstance(sharding, NamedSharding)

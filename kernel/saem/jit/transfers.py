@@ -21,6 +21,7 @@ from saem.compile.dispatch import put_value, with_layout
 from saem.compile.lowering import whole
 from saem.core import effects, errors, tree
 from saem.core.avals import aval_of, is_array_like
+from saem.core.dtypes import HOST_NUMBERS
 from saem.core.memory_spaces import MemorySpace, placed, space_of
 from saem.core.placement_types import Seen
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive
@@ -38,8 +39,6 @@ from saem.placement.shardings import NamedSharding, resolve
 from saem.placement.spread import check_rank
 from saem.placement.transfer_guards import explicitly, unwatched
 from saem.transform.staging import staged_in
-
-_NUMBERS = (np.generic, np.ndarray, bool, int, float, complex)
 
 
 class _Word(str):
@@ -236,7 +235,7 @@ def put_one(x: Any, where: Any) -> Any:
         return arrays.device_put(x, in_memory(x, where))
     if isinstance(where, Format):
         return put_format(x, where)
-    if where is None and isinstance(x, _NUMBERS):
+    if where is None and isinstance(x, HOST_NUMBERS):
         return put_value(x)
     return arrays.device_put(x, where)
 

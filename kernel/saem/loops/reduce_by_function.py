@@ -60,8 +60,6 @@ from saem.transform.staging import trace_flat
 from saem.transform.vmap import batch_jaxpr, vmap_flat
 from saem.typing import Array
 
-SCALARS = (bool, int, float, complex, np.generic, np.ndarray)
-
 
 def fold_numpy(program: ClosedJaxpr, held: Sequence[np.ndarray], new: Sequence[np.ndarray]
                ) -> list[np.ndarray]:
@@ -342,7 +340,7 @@ def starts_neutral(computation: Callable, start: Any, dtype: Any) -> bool:
         return False
     if known is not None and type(start) is ArrayImpl and start.is_fully_addressable:
         start, dtype = np.asarray(start)[()], start.dtype
-    if known is None or not isinstance(start, SCALARS) or np.ndim(start):
+    if known is None or not isinstance(start, dtypes.HOST_NUMBERS) or np.ndim(start):
         return False
     if np.isinf(start) and computation in (larger, smaller):
         dtype = np.dtype(np.float32)

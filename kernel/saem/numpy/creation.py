@@ -29,7 +29,6 @@ from saem.core.trace import Tracer
 from saem.jit.library import library_function
 from saem.jit.transfers import device_put
 from saem.numpy.promote import (
-    PYTHON_NUMBERS,
     as_value,
     broadcast_to,
     check_arraylike,
@@ -60,7 +59,7 @@ def on_host(size: int) -> bool:
 
 def made(x: Any) -> Any:
     """Return a number or NumPy array as an array, of the program that is being staged if any."""
-    return put_value(x if type(x) in PYTHON_NUMBERS else kept(x), put_made)
+    return put_value(x if type(x) in dtypes.PYTHON_NUMBERS else kept(x), put_made)
 
 
 def given_place(name: str, device: Any, out_sharding: Any) -> Any:
@@ -189,7 +188,7 @@ def asarray(a: ArrayLike, dtype: DTypeLike | None = None, order: str | None = No
 
 def _from_object(x: Any, dtype: Any, copy: bool) -> Any:
     kind = type(x)
-    if kind in PYTHON_NUMBERS:
+    if kind in dtypes.PYTHON_NUMBERS:
         return made(x if dtype is None else np.asarray(x, dtype))
     if isinstance(x, (np.ndarray, np.generic)):
         if not copy and is_masked(x):
@@ -319,7 +318,7 @@ def astype(x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False,
     check_arraylike("astype", x)
     out = as_value(x)
     wanted = dtypes.default_dtype(float) if dtype is None else check_dtype("astype", dtype)
-    if type(out) in PYTHON_NUMBERS or isinstance(out, (np.ndarray, np.generic)):
+    if type(out) in dtypes.PYTHON_NUMBERS or isinstance(out, (np.ndarray, np.generic)):
         out = made(out)
     converted = _convert(out, dtype=wanted)
     if copy and converted is out:

@@ -150,9 +150,9 @@ def can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:
     >>> jnp.can_cast(jnp.int32, jnp.float64)
     True
     """
-    if type(to) in (bool, int, float, complex):
+    if type(to) in dtypes.PYTHON_NUMBERS:
         raise TypeError(f"Cannot interpret '{to!r}' as a data type. Pass a dtype or an array.")
-    if type(from_) in (bool, int, float, complex):
+    if type(from_) in dtypes.PYTHON_NUMBERS:
         raise TypeError("can_cast() does not support Python ints, floats, and complex because the "
                         "result used to depend on the value. Pass a dtype or an array.")
     return np.can_cast(_with_dtype(from_), _with_dtype(to), casting)

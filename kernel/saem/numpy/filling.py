@@ -34,7 +34,6 @@ from saem.numpy.creation import (
     placed,
 )
 from saem.numpy.promote import (
-    PYTHON_NUMBERS,
     as_value,
     broadcast_to,
     check_arraylike,
@@ -64,7 +63,7 @@ def filled(shape: tuple[int, ...], value: Any) -> Any:
     if config.staging.value or not config.shortcuts.value:
         return filling.full(shape, value)
     if known and math.prod(shape) <= SMALL and (mesh_context.value is None or not shape):
-        if type(value) not in PYTHON_NUMBERS:
+        if type(value) not in dtypes.PYTHON_NUMBERS:
             return put_made(kept(np.full(shape, value)))
         if not shape:
             return put_made(value)
@@ -147,10 +146,10 @@ def full(shape: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None, *, d
         dtype = aval_of(value).dtype  # what is made at a place is not weak
     if dtype is not None:
         wanted = check_dtype("full", dtype)
-        if type(value) in PYTHON_NUMBERS and dtypes.is_extended(wanted):
+        if type(value) in dtypes.PYTHON_NUMBERS and dtypes.is_extended(wanted):
             return placed(wanted.filled(shape, value), where)
         value = convert_value(_known("full", value, wanted), wanted, False)
-    if type(value) in PYTHON_NUMBERS or type(value) is np.generic:
+    if type(value) in dtypes.PYTHON_NUMBERS or type(value) is np.generic:
         return full_placed(shape, value, where)
     return filled_at(_spread(shape, value), where)
 
@@ -239,9 +238,9 @@ def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any, where: Any) -> 
     shape = aval.shape if shape is None else canonical_shape(shape)
     weak = dtype is where is None and aval.weak_type and not aval_of(value).shape
     wanted = aval.dtype if dtype is None else check_dtype(name, dtype)
-    if type(value) in PYTHON_NUMBERS and dtypes.is_extended(wanted):
+    if type(value) in dtypes.PYTHON_NUMBERS and dtypes.is_extended(wanted):
         return placed(wanted.filled(shape, value), where)
-    if type(value) in PYTHON_NUMBERS:
+    if type(value) in dtypes.PYTHON_NUMBERS:
         if weak and not dtypes.is_bool(wanted):
             value = weak_scalar(value, wanted)
         else:
@@ -279,7 +278,7 @@ def known_real(name: str, what: str, x: Any) -> Any:
     if dtypes.is_complex(aval_of(x).dtype):
         raise ValueError(f"Passing complex start/stop/step to jnp.{name} is no longer supported "
                          f"starting in JAX v0.10.0. It counts real numbers, got {what}={x}")
-    return x if type(x) in PYTHON_NUMBERS else np.asarray(concrete_or_none(x))[()]
+    return x if type(x) in dtypes.PYTHON_NUMBERS else np.asarray(concrete_or_none(x))[()]
 
 
 def arange(start: ArrayLike | int, stop: ArrayLike | int | None = None,

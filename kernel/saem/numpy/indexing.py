@@ -43,7 +43,7 @@ from saem.numpy.index_plan import (
     index_dtype,
     parse,
 )
-from saem.numpy.promote import PYTHON_NUMBERS, as_value, check_broadcast, convert_value
+from saem.numpy.promote import as_value, check_broadcast, convert_value
 from saem.ops.dynamic_slicing import DynamicSlice
 from saem.ops.filling import full_like
 from saem.ops.gather import Gather, ScatterAdd, check_reads, fill_number
@@ -99,7 +99,8 @@ def getitem(x: Any, idx: Any, *, mode: Any = None, fill_value: Any = None,
             return _read_first(x, idx + shape[0] if idx < 0 and wrap_negative_indices else idx)
     tokens, values = parse(idx, aval_of(x).shape, wrap_negative_indices)
     options = DEFAULT
-    if fill_value is not None and type(fill_value) not in PYTHON_NUMBERS and np.ndim(fill_value):
+    if fill_value is not None and type(fill_value) not in dtypes.PYTHON_NUMBERS \
+            and np.ndim(fill_value):
         raise errors.explained(
             errors.ArgumentError, "get.fill",
             f"The fill_value of a read must be a scalar, not an array of shape "

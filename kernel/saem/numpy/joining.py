@@ -24,7 +24,6 @@ from saem.numpy.index_plan import as_index
 from saem.numpy.indexing import getitem, scatter_update
 from saem.numpy.manipulation import atleast_1d, atleast_2d, atleast_3d, broadcast_to, ravel, reshape
 from saem.numpy.promote import (
-    PYTHON_NUMBERS,
     check_arraylike,
     convert_value,
     listed,
@@ -214,7 +213,7 @@ def _each(name: str, tup: Any, raise_rank: Any) -> Any:
     tup = listed(tup)
     if isinstance(tup, (list, tuple)):
         return [raise_rank(x) for x in parts_of(name, tup)]
-    if type(tup) in PYTHON_NUMBERS:
+    if type(tup) in dtypes.PYTHON_NUMBERS:
         raise errors.explained(
             errors.ArgumentTypeError, f"{name}.C2",
             f"jnp.{name} needs a sequence of arrays, got the number {tup}.",

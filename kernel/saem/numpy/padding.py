@@ -69,7 +69,7 @@ def pad(array: ArrayLike, pad_width: Any, mode: str | Callable[..., Any] = "cons
         return _pad_by_function(array, widths, mode, kwargs)
     if mode in ("constant", "empty"):
         value = kwargs.get("constant_values", 0)
-        if isinstance(value, (bool, int, float, complex)) or getattr(value, "shape", None) == ():
+        if isinstance(value, dtypes.PYTHON_NUMBERS) or getattr(value, "shape", None) == ():
             return _pad_alike(array, value, widths=widths)
         return _pad_constant(array, widths, _values(array, value, array.dtype))
     if any(n and not size for pair, size in zip(widths, array.shape) for n in pair):

@@ -30,7 +30,6 @@ from saem.ops.select import select_n
 
 BOOL = np.dtype(bool)
 INT32, FLOAT32 = np.dtype("int32"), np.dtype("float32")
-PYTHON_NUMBERS = (bool, int, float, complex)
 RANK_HELP = "https://docs.jax.dev/en/latest/rank_promotion_warning.html"
 
 
@@ -80,9 +79,9 @@ def as_value(x: Any) -> Any:
     """Return ``x`` unwrapped: ``__jax_array__`` is called, an IntEnum member becomes its int."""
     while hasattr(type(x), "__jax_array__"):
         x = x.__jax_array__()
-    if type(x) in PYTHON_NUMBERS:
+    if type(x) in dtypes.PYTHON_NUMBERS:
         return x
-    for number in PYTHON_NUMBERS:
+    for number in dtypes.PYTHON_NUMBERS:
         if isinstance(x, number) and not isinstance(x, np.generic):
             return number(x)
     return x
@@ -130,7 +129,7 @@ def convert_value(x: Any, dtype: Any, weak: bool) -> Any:
     It warns if a complex number loses its imaginary part.
     """
     kind = type(x)
-    if kind in PYTHON_NUMBERS:
+    if kind in dtypes.PYTHON_NUMBERS:
         if kind is complex:
             warn_of_imaginary_part(dtype)
         return weak_scalar(x, dtype) if weak else scalar(x, dtype)
@@ -205,7 +204,7 @@ def promote_shapes(name: str, *args: Any) -> list[Any]:
 
     Raises: ShapeError if the shapes do not fit; ValueError where rank promotion is off.
     """
-    shapes = [np.shape(x) if type(x) in PYTHON_NUMBERS else aval_of(x).shape for x in args]
+    shapes = [np.shape(x) if type(x) in dtypes.PYTHON_NUMBERS else aval_of(x).shape for x in args]
     ranks = {len(s) for s in shapes if s}
     if len(ranks) <= 1:
         return list(args)

@@ -31,7 +31,6 @@ from saem.numpy.filling import zeros_like
 from saem.numpy.functional import vectorize
 from saem.numpy.indexing import getitem, scatter_update
 from saem.numpy.promote import (
-    PYTHON_NUMBERS,
     broadcast_to,
     check_arraylike,
     convert_value,
@@ -197,7 +196,7 @@ def accumulate(function: Any, a: Any, axis: Any = 0, dtype: Any = None, out: Non
     name = function.__name__
     check_arraylike(f"{name}.accumulate", a)
     if name in ACCUMULATIONS and getattr(function, "special", False):
-        if type(a) in PYTHON_NUMBERS:
+        if type(a) in dtypes.PYTHON_NUMBERS:
             a = shape.reshape(array_argument(name, a), (1,))
         if axis is not None and not isinstance(axis, tuple):
             canonical_axis(axis, represented_aval(a).ndim)

@@ -20,7 +20,7 @@ from saem.compile.dispatch import put
 from saem.core import dtypes, errors
 from saem.core.avals import ShapedArray, aval_of, kept
 from saem.core.dimensions import Size, is_static
-from saem.core.dtypes import ExtendedDType
+from saem.core.dtypes import PYTHON_NUMBERS, ExtendedDType
 from saem.core.primitive import NOT_LINEAR, Primitive, primitive
 from saem.core.trace import bind, eval_trace, state
 from saem.ops import sharding_rules, sum_rules
@@ -253,7 +253,7 @@ def convert(x: Any, dtype: Any, weak_type: bool = False) -> Any:
     A number known in Python is converted there, so it stays a literal of the program.
     """
     aval = aval_of(x)
-    if type(x) in (bool, int, float, complex) and not weak_type \
+    if type(x) in PYTHON_NUMBERS and not weak_type \
             and not isinstance(dtype, ExtendedDType):
         number = cast(np.asarray(x), dtype)
         return put(kept(number[()])) if state.trace is eval_trace else kept(number[()])

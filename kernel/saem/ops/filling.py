@@ -192,7 +192,7 @@ def full_of(shape: Sequence[int], fill_value: ArrayLike, dtype: Any, sharding: A
 
 def scalar_as(value: Any, dtype: Any) -> Any:
     """Return the scalar ``value``, which may be a Python number, in ``dtype`` and not weak."""
-    if isinstance(value, (bool, int, float, complex, np.generic, np.ndarray)):
+    if isinstance(value, dtypes.HOST_NUMBERS):
         with np.errstate(all="ignore"):
             if dtypes.is_complex(np.asarray(value).dtype) and not (
                     dtypes.is_complex(dtype) or dtypes.is_bool(dtype)):

@@ -16,6 +16,7 @@ import numpy as np
 from saem.core import errors
 from saem.core.avals import ShapedArray, aval_of
 from saem.core.dimensions import as_size, larger
+from saem.core.dtypes import PYTHON_NUMBERS
 from saem.core.primitive import Primitive, UndefinedPrimal, primitive
 from saem.core.sharded import shard_like
 from saem.core.trace import bind
@@ -263,7 +264,7 @@ def pad(operand: ArrayLike, padding_value: ArrayLike,
     aval = aval_of(padding_value)
     check_padding_value(aval)
     config = tuple([tuple([as_size(n) for n in entry]) for entry in padding_config])
-    if isinstance(padding_value, (bool, int, float, complex)):
+    if isinstance(padding_value, PYTHON_NUMBERS):
         dtype = aval_of(operand).dtype
         if dtype == aval.dtype:
             padding_value = literal(padding_value, dtype) \

@@ -163,7 +163,7 @@ def _held(keys: Any) -> Any:
         raise errors.explained(
             errors.ArgumentTypeError, "key.C1", f"unexpected PRNG key type {type(keys)}",
             advice="Make a key with jax.random.key(seed).")
-    if not is_array_like(keys) or isinstance(keys, (bool, int, float, complex)):
+    if not is_array_like(keys) or isinstance(keys, dtypes.PYTHON_NUMBERS):
         raise errors.explained(
             errors.ArgumentTypeError, "key.C1",
             "JAX encountered invalid PRNG key data: expected key_data to have ndim, shape, and "
@@ -435,7 +435,7 @@ def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
     >>> jax.random.key_data(jax.random.fold_in(jax.random.key(0), 7))
     Array([2716826189,  292468403], dtype=uint32)
     """
-    if type(data) in (int, float, bool, complex):
+    if type(data) in dtypes.PYTHON_NUMBERS:
         data = as_word(int(data))
     elif represented_aval(data).shape:
         raise errors.explained(

@@ -464,7 +464,7 @@ def as_value(x: Any) -> Any:
             errors.ArgumentTypeError, "ref.C15",
             f"Argument '{x}' of type '{type(x)}' is not a valid JAX type",
             advice="Convert it with jnp.asarray.") from None
-    if isinstance(x, (bool, int, float, complex)):
+    if isinstance(x, dtypes.PYTHON_NUMBERS):
         return literal(x, aval.dtype)
     return x
 
@@ -477,7 +477,7 @@ def fitting(x: Any, ref: AbstractRef) -> Any:
         return value
     if dtypes.scalar_kind(aval.dtype) != dtypes.scalar_kind(ref.dtype):
         return value
-    if isinstance(x, (bool, int, float, complex)):
+    if isinstance(x, dtypes.PYTHON_NUMBERS):
         return literal(x, ref.dtype)
     return convert(value, ref.dtype)
 

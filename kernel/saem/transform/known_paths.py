@@ -31,6 +31,7 @@ from saem._jaxlib import ArrayImpl
 from saem.compile.dispatch import primitive_callable
 from saem.core import config, finite
 from saem.core.avals import aval_of
+from saem.core.dtypes import PYTHON_NUMBERS
 from saem.core.events import bus
 from saem.core.hi_types import AbstractHigh, is_high
 from saem.core.kept import Kept
@@ -41,7 +42,6 @@ from saem.ops.linear import ones_of
 from saem.transform.jvp import JVPTrace, JVPTracer
 from saem.transform.linearize import Linearized, PartialTrace, linear_part, linearize_flat
 from saem.transform.pullbacks import Pullback, Taken, pullback
-from saem.transform.staging import SCALARS
 
 # The border.  A pullback compiles in the time of some hundred calls by the rules.
 SEEN_BEFORE = 100
@@ -215,7 +215,7 @@ def kind_of(x: Any) -> Any:
     kind = type(x)
     if kind is np.ndarray:
         return x.shape, x.dtype
-    return kind if kind in SCALARS or isinstance(x, np.generic) else None
+    return kind if kind in PYTHON_NUMBERS or isinstance(x, np.generic) else None
 
 
 def is_one_call(prim: Primitive) -> bool:

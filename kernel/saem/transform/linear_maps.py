@@ -31,8 +31,6 @@ from saem.placement.shardings import off_mesh
 from saem.transform.linearize import Linearized
 from saem.transform.staging import dead_code_free
 
-_NUMBERS = (np.generic, np.ndarray, bool, int, float, complex)
-
 
 def as_array(x: Any) -> Any:
     """Return ``x`` as an array if it is a NumPy or Python number.
@@ -41,7 +39,7 @@ def as_array(x: Any) -> Any:
     """
     if type(x) is ArrayImpl or isinstance(x, Tracer):
         return x
-    if not isinstance(x, _NUMBERS):
+    if not isinstance(x, dtypes.HOST_NUMBERS):
         aval_of(x)
         return x
     if isinstance(x, np.ndarray) and x.dtype == dtypes.float0:

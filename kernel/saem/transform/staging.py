@@ -22,6 +22,7 @@ from saem._jaxlib import ArrayImpl
 from saem.compile import lowering
 from saem.core import axes, config, errors, source
 from saem.core.avals import Kept, ShapedArray, aval_functions, aval_of
+from saem.core.dtypes import PYTHON_NUMBERS
 from saem.core.events import FunctionRef, TraceBegin, TraceEnd, bus
 from saem.core.handles import dce_rules
 from saem.core.hi_types import is_high, is_mutable
@@ -41,7 +42,6 @@ from saem.transform.compile_time import CompileTimeTrace
 
 device_sums: Any = later("saem.ops.device_sums")
 
-SCALARS = (bool, int, float, complex)
 
 
 class Again(threading.local):
@@ -72,7 +72,7 @@ class Recorder(Trace):
     def atom(self, x: Any) -> Atom:
         """Return the variable or literal that stands for ``x`` in this program."""
         kind = type(x)
-        if kind in SCALARS or isinstance(x, np.generic):
+        if kind in PYTHON_NUMBERS or isinstance(x, np.generic):
             aval = aval_of(x)
             return Literal(x if aval.weak_type else np.asarray(x, aval.dtype)[()], aval)
         # An array on a device becomes no literal: that would wait until it is computed.
