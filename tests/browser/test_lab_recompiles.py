@@ -105,7 +105,7 @@ ROWS = {
                     "for i in range(2): jax.jit(lambda x: x * 3. + {number}.)(A)", "redefinition",
                     None, "is a new function object made at the same place",
                     "같은 곳에서 새로 만든 함수 객체입니다",
-                    "Make it once, outside the loop", "반복문 밖에서 한 번만", "found", ""),
+                    "Make it once, outside the loop", "루프 밖에서 한 번만", "found", ""),
     "closure": Row("make_closure(2.)(A)", "make_closure(3.)(A)", "closure",
                    ("scale", "2.0", "3.0"),
                    "closes over another scale: 2.0 → 3.0", "새 함수가 감싼 scale: 2.0 → 3.0",

@@ -29,8 +29,8 @@ SAY = {
                    "again.",
     },
     "ko": {
-        "beside": "여기에 있는 jaxlib({found})는 JAX가 쓰는 것이므로 그대로 둡니다. "
-                  "Saem이 쓸 jaxlib는 {folder}에 따로 설치했고, Saem만 사용합니다.",
+        "beside": "여기에 있는 jaxlib({found})은 JAX가 쓰는 것이므로 그대로 둡니다. "
+                  "Saem이 쓸 jaxlib은 {folder}에 따로 설치했고, Saem만 사용합니다.",
         "restart": "Saem을 설치했지만, 이 커널은 예전 버전을 이미 불러왔습니다({names}). "
                    "커널을 다시 시작하고(Colab에서는 런타임 > 세션 다시 시작) 이 셀을 다시 "
                    "실행해 주십시오.",

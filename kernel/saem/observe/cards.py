@@ -41,7 +41,7 @@ _STATIC = Text(
 )
 _KEEP = Text(
     "Keep it an array: `x.astype(float)` and the functions of `jnp` stay inside the trace.",
-    "배열로 두십시오. `x.astype(float)`와 `jnp`의 함수는 추적 안에 머무릅니다.",
+    "배열로 두십시오. `x.astype(float)`과 `jnp`의 함수는 추적 안에 머무릅니다.",
 )
 _OUTSIDE = Text(
     "Return the value, and ask for its numbers outside the transformed function.",
@@ -67,7 +67,7 @@ _JACOBIAN = Text(
 )
 _FLOAT = Text(
     "Write the number with a point (`3.` instead of `3`), or convert: `x.astype(float)`.",
-    "수에 소수점을 붙이십시오(`3` 대신 `3.`). 또는 `x.astype(float)`로 바꾸십시오.",
+    "수에 소수점을 붙이십시오(`3` 대신 `3.`). 또는 `x.astype(float)`으로 바꾸십시오.",
 )
 _ARGNUMS = Text(
     "Differentiate in another argument: `jax.grad(f, argnums=1)`.",
@@ -80,7 +80,7 @@ _LINES = Text(
 )
 _DTYPES = Text(
     "Print the dtypes before that line: `print(x.dtype, y.dtype)` works while tracing too.",
-    "그 줄 앞에서 자료형을 출력해 보십시오. `print(x.dtype, y.dtype)`은 추적하는 동안에도 "
+    "그 줄 앞에서 자료형을 출력해 보십시오. `print(x.dtype, y.dtype)`는 추적하는 동안에도 "
     "실행됩니다.",
 )
 _READ = Text(
@@ -145,7 +145,7 @@ CARDS: dict[str, Card] = {
         Text("A key gives the same numbers each time. Two uses give the same random numbers twice.",
              "같은 키는 늘 같은 수를 줍니다. 두 번 쓰면 같은 난수가 두 번 나옵니다."),
         (Text("Make new keys: `key, sub = jax.random.split(key)`, and use `sub` once.",
-              "새 키를 만드십시오. `key, sub = jax.random.split(key)`로 나누고 `sub`는 한 번만 "
+              "새 키를 만드십시오. `key, sub = jax.random.split(key)`으로 나누고 `sub`는 한 번만 "
               "씁니다."),
          Text("For numbered steps: `jax.random.fold_in(key, step)`.",
               "단계마다 쓸 키는 `jax.random.fold_in(key, step)`으로 만드십시오.")), "09"),
@@ -158,14 +158,14 @@ CARDS: dict[str, Card] = {
          Text("Work on a NumPy copy outside: `y = np.array(x); y[i] = v`.",
               "변환 밖에서는 NumPy 사본으로 작업하십시오. `y = np.array(x); y[i] = v`.")), "01"),
     "array.deleted": Card(
-        Text("The array was given away", "이미 넘겨준 배열입니다"),
+        Text("The array was given away", "이미 메모리를 넘겨준 배열입니다"),
         Text("Its memory was donated to a call (`donate_argnums`) and holds another result now.",
              "이 배열의 메모리를 호출에 넘겨주어(`donate_argnums`) 지금은 다른 결과가 "
              "들어 있습니다."),
         (Text("Use the result of that call instead: `x = f(x)`.",
               "그 호출의 결과를 쓰십시오. `x = f(x)`."),
          Text("Do not donate what you still need, or copy it before: `jnp.array(x)`.",
-              "아직 필요한 배열은 넘겨주지 마십시오. 아니면 먼저 `jnp.array(x)`로 복사하십시오.")),
+              "아직 필요한 배열의 메모리는 넘겨주지 마십시오. 아니면 먼저 `jnp.array(x)`로 복사하십시오.")),
         "11"),
     "jit.static": Card(
         Text("A static argument cannot be a key of the cache",
@@ -216,18 +216,18 @@ CARDS: dict[str, Card] = {
         Text("`vmap` got something that is not an array", "`vmap`이 배열이 아닌 것을 받았습니다"),
         Text("It maps over an axis of arrays.", "`vmap`은 배열의 축을 따라 함수를 적용합니다."),
         (Text("Leave the argument out of the mapping: `in_axes=(0, None)`.",
-              "그 인자는 매핑하지 마십시오. `in_axes=(0, None)`."),
+              "그 인자에는 `None`을 주십시오. `in_axes=(0, None)`."),
          Text("Make it an array: `jnp.asarray(values)`.",
               "배열로 만드십시오. `jnp.asarray(values)`.")), "08"),
     "vmap.C2": Card(
         Text("Axes that are mapped together have different lengths",
-             "함께 매핑하는 축의 길이가 서로 다릅니다"),
+             "함께 따라가는 축의 길이가 서로 다릅니다"),
         Text("`vmap` goes along all mapped axes at the same time, so they must be equally long.",
-             "`vmap`은 매핑하는 축을 모두 동시에 따라가므로 길이가 같아야 합니다."),
+             "`vmap`은 이 축들을 동시에 따라가므로 길이가 같아야 합니다."),
         (Text("Leave an argument out that is the same for all: `in_axes=(0, None)`.",
-              "모든 예제가 함께 쓰는 인자는 매핑하지 마십시오. `in_axes=(0, None)`."),
+              "모든 예제가 함께 쓰는 인자에는 `None`을 주십시오. `in_axes=(0, None)`."),
          Text("Map over another axis of an argument: `in_axes=(0, 1)`.",
-              "인자의 다른 축을 매핑하십시오. `in_axes=(0, 1)`.")), "08"),
+              "인자의 다른 축을 따라가게 하십시오. `in_axes=(0, 1)`.")), "08"),
     "axis.unbound": Card(
         Text("There is no axis of this name here", "여기에는 그런 이름의 축이 없습니다"),
         Text("A collective combines values along an axis that a transformation has named.",
@@ -287,7 +287,7 @@ CARDS: dict[str, Card] = {
         Text("`debug_nans` or `debug_infs` is on: every result is checked, and this operation gave "
              "the first bad one.",
              "`debug_nans`나 `debug_infs`가 켜져 있어서 모든 결과를 검사합니다. "
-             "이 연산에서 처음으로 나왔습니다."),
+             "이 연산에서 처음으로 NaN이나 무한대가 나왔습니다."),
         (Text("See what went in: `saem.lens.steps(f)(x)` keeps every value and marks the equation.",
               "무엇이 들어갔는지 보십시오. `saem.lens.steps(f)(x)`는 값을 모두 남기고 그 식에 "
               "표시합니다."),
@@ -321,7 +321,7 @@ CARDS: dict[str, Card] = {
               "복사를 직접 요청하십시오. 장치로 보낼 때는 `jax.device_put(x)`, 장치에서 가져올 "
               "때는 `jax.device_get(x)`을 씁니다."),
          Text("Copy once, before the loop, and keep the array on the device.",
-              "반복문 앞에서 한 번만 복사하고 배열을 장치에 두십시오.")), "11"),
+              "루프 앞에서 한 번만 복사하고 배열을 장치에 두십시오.")), "11"),
     "IndivisibleError": Card(
         Text("An axis cannot be split evenly over the devices",
              "축을 장치들에 똑같이 나눌 수 없습니다"),
@@ -332,7 +332,7 @@ CARDS: dict[str, Card] = {
          Text("Leave the axis whole: `None` in its place in `PartitionSpec`.",
               "그 축은 나누지 마십시오. `PartitionSpec`에서 그 자리에 `None`을 씁니다.")), "14"),
     "while.reverse": Card(
-        Text("This loop has no backward pass", "이 반복문은 역방향으로 미분할 수 없습니다"),
+        Text("This loop has no backward pass", "이 루프는 역방향으로 미분할 수 없습니다"),
         Text("Going back needs the values of all steps, and how many there are is not known before "
              "it runs.",
              "거꾸로 가려면 모든 단계의 값이 필요한데, 단계가 몇 개인지 실행하기 전에는 모릅니다."),
@@ -353,7 +353,7 @@ CARDS: dict[str, Card] = {
         (Text("Look at both: `jax.tree.structure(a)`, `jax.tree.structure(b)`.",
               "둘을 견주어 보십시오. `jax.tree.structure(a)`, `jax.tree.structure(b)`."),
          Text("A list is not a tuple: `tuple(values)`, `list(values)`.",
-              "리스트와 튜플은 다릅니다. `tuple(values)`나 `list(values)`로 바꾸십시오.")), "10"),
+              "리스트와 튜플은 다릅니다. `tuple(values)`이나 `list(values)`로 바꾸십시오.")), "10"),
     "Exception": Card(
         Text("The engine cannot do this", "엔진이 할 수 없는 일입니다"),
         Text("The message says what was needed.", "무엇이 필요했는지는 메시지에 있습니다."),

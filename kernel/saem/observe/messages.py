@@ -167,7 +167,7 @@ REASONS: dict[str, tuple[Text, Text]] = {
         "`{name}` is a new function object made at the same place ({where_en})",
         "`{name}`: 같은 곳에서 새로 만든 함수 객체입니다 ({where_ko})",
         "Each new function object is traced again. Make it once, outside the loop.",
-        "새 함수 객체는 매번 다시 추적합니다. 반복문 밖에서 한 번만 만드십시오.",
+        "새 함수 객체는 매번 다시 추적합니다. 루프 밖에서 한 번만 만드십시오.",
     ),
     "redefinition.transformed": _reason(
         "`{name}` is under other transformations: `{old}` → `{new}`",
@@ -177,7 +177,7 @@ REASONS: dict[str, tuple[Text, Text]] = {
     ),
     "closure": _reason(
         "the new function closes over another `{path}`: `{old}` → `{new}`",
-        "새 함수가 감싼 `{path}`: `{old}` → `{new}`",
+        "새 함수가 클로저로 쓰는 `{path}`: `{old}` → `{new}`",
         "A value that changes belongs among the arguments.",
         "바뀌는 값은 인자로 넘기십시오.",
     ),
@@ -203,9 +203,9 @@ REASONS: dict[str, tuple[Text, Text]] = {
     ),
     "donation": _reason(
         "donated arguments: `{old}` → `{new}`",
-        "넘겨준(donated) 인자: `{old}` → `{new}`",
+        "메모리를 넘겨준(donated) 인자: `{old}` → `{new}`",
         "Donate the same arguments each time.",
-        "매번 같은 인자를 넘겨주십시오.",
+        "매번 같은 인자의 메모리를 넘겨주십시오.",
     ),
 }
 

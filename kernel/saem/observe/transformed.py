@@ -57,7 +57,7 @@ class UnknownTransformation(ValueError):
         self.text = Text(
             f"a transformation needs to be one of {names}, with literal keyword arguments, "
             f"but got {chip!r}",
-            f"변환은 {names} 중 하나이고 키워드 인자는 파이썬 리터럴이어야 하는데, {chip!r} 값을 "
+            f"변환은 {names} 중 하나이고 키워드 인자는 Python 리터럴이어야 하는데, {chip!r} 값을 "
             "받았습니다")
         super().__init__(self.text.en)
 

@@ -28,7 +28,7 @@ _LABELS: dict[str, Text] = {
     # The one row of a history that is no function of the learner's (``schema.history.OPERATIONS``).
     "operations": Text("eager operations", "라이브러리 연산"),
     "what": Text("What happened", "일어난 일"),
-    "why": Text("Why", "이유"),
+    "why": Text("Why", "까닭"),
     "advice": Text("What would avoid it", "피하는 방법"),
     "cost": Text("Cost", "비용"),
     "call": Text("Call", "호출"),
@@ -155,7 +155,7 @@ _VIEWS: dict[str, Text] = {
     "progress.trace": Text("Tracing `{name}`", "`{name}` 추적 중"),
     "progress.lower": Text("Lowering `{name}`", "`{name}` 로어링 중"),
     "progress.compile": Text("Compiling `{name}`", "`{name}` 컴파일 중"),
-    "progress.transfer": Text("Copying `{name}` to a device", "`{name}` 장치로 복사 중"),
+    "progress.transfer": Text("Copying `{name}` to a device", "`{name}`: 장치로 복사 중"),
     "progress.copied": Text(
         "{size} go to the device. Copy data once, and keep it there between calls.",
         "{size}를 장치로 옮기고 있습니다. 데이터는 한 번만 복사하고 호출 사이에는 장치에 두십시오.",
@@ -176,13 +176,13 @@ _VIEWS: dict[str, Text] = {
         "The program has {lines} lines of StableHLO; XLA's time grows with them. A loop in "
         "Python may have been unrolled: `lax.scan` or `lax.fori_loop` writes its body once.",
         "프로그램이 StableHLO {lines}줄입니다. 줄이 많을수록 XLA가 오래 걸립니다. Python "
-        "반복문이 펼쳐졌을 수 있습니다. `lax.scan`이나 `lax.fori_loop`는 본문을 한 번만 "
+        "루프가 펼쳐졌을 수 있습니다. `lax.scan`이나 `lax.fori_loop`는 본문을 한 번만 "
         "적습니다.",
     ),
     "progress.unrolled": Text(
         "A Python loop at {where_en} is being unrolled: {times} times so far, {share}% of "
         "{equations} equations. `lax.scan` or `lax.fori_loop` would write its body once.",
-        "{where_ko}에서 Python 반복문이 펼쳐지고 있습니다. 지금까지 {times}번, 식 "
+        "{where_ko}에서 Python 루프가 펼쳐지고 있습니다. 지금까지 {times}번, 식 "
         "{equations}개의 {share}%입니다. `lax.scan`이나 `lax.fori_loop`는 본문을 한 번만 "
         "적습니다.",
     ),
@@ -214,7 +214,7 @@ _VIEWS: dict[str, Text] = {
     "autodiff.given": Text("an argument", "인자"),
     "autodiff.none": Text(
         "The backward pass needs nothing from the forward pass.",
-        "역방향 계산에 필요한 값이 없어 아무것도 보관하지 않았습니다.",
+        "역방향 계산에 순방향의 값이 필요하지 않아 아무것도 보관하지 않았습니다.",
     ),
     "bench.title": Text("Transformation bench", "변환 실험대"),
     "bench.remove": Text("Remove {name}", "{name} 빼기"),
@@ -252,16 +252,16 @@ _VIEWS: dict[str, Text] = {
     "gates.wrong": Text("wrong", "틀림"),
     "gates.waiting": Text("guessed, not run", "예측만 함"),
     "gates.unanswered": Text("no guess", "예측 없음"),
-    "gates.title": Text("Gates", "예측 문제"),
+    "gates.title": Text("Gates", "예측 질문"),
     "gates.notebook": Text("Notebook", "노트북"),
-    "gates.gate": Text("Question", "문제"),
+    "gates.gate": Text("Question", "질문"),
     "gates.guess": Text("Guess", "예측"),
     "gates.state": Text("Verdict", "판정"),
     "gates.truth": Text("What happened", "실제 결과"),
     "gates.unreadable": Text("Not readable: {names}", "읽을 수 없음: {names}"),
     "gates.none": Text(
         "No gate was found in these notebooks.",
-        "이 노트북들에는 예측 문제가 없습니다.",
+        "이 노트북들에는 예측 질문이 없습니다.",
     ),
     "keys.reused": Text(
         "Keys used again: {n}. The same random numbers came twice.",
@@ -296,7 +296,7 @@ _VIEWS: dict[str, Text] = {
     ),
     "view.waiting": Text(
         "A view that waits for the arguments of the function: `lens.{view}({name})(x)`",
-        "함수의 인자를 기다리는 뷰: `lens.{view}({name})(x)`",
+        "함수의 인자를 기다리는 화면: `lens.{view}({name})(x)`",
     ),
     "gates.folder": Text(
         "There is no folder {folder}. Give the one in which the notebooks are, such as "
@@ -452,18 +452,18 @@ _GATES: dict[str, Text] = {
         "2 또는 0.5 같은 수를 적어 주십시오.",
     ),
     "gate.empty": Text("Choose or write an answer first.", "먼저 답을 고르거나 적어 주십시오."),
-    "gate.compiled": Text("{function}({signature}): compiled", "{function}({signature}): 컴파일함"),
+    "gate.compiled": Text("{function}({signature}): compiled", "{function}({signature}): 컴파일했습니다"),
     "gate.found": Text(
         "{function}({signature}): traced, and the same program was found",
-        "{function}({signature}): 추적했고, 같은 프로그램을 찾음",
+        "{function}({signature}): 추적했고, 같은 프로그램을 찾았습니다",
     ),
     "gate.loaded": Text(
         "{function}({signature}): traced, and loaded from the cache on disk",
-        "{function}({signature}): 추적했고, 디스크 캐시에서 불러옴",
+        "{function}({signature}): 추적했고, 디스크 캐시에서 불러왔습니다",
     ),
     "gate.kept": Text(
         "{function}({signature}): not traced, since the same program was found",
-        "{function}({signature}): 같은 프로그램을 찾아 추적하지 않음",
+        "{function}({signature}): 같은 프로그램을 찾아 추적하지 않았습니다",
     ),
     "gate.first": Text("first call", "첫 호출"),
     "gate.nothing": Text("nothing changed", "달라진 것 없음"),
