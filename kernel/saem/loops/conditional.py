@@ -12,7 +12,7 @@ Source: the documentation of jax.lax.cond and jax.lax.switch; StableHLO specific
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from saem.core.arguments import described
 from saem.core.avals import ShapedArray, aval_of, is_array_like
 from saem.core.effects import DebugEffect
 from saem.core.frames import boundary
-from saem.core.jaxpr import ClosedJaxpr, Eqn, Var, eval_jaxpr, merge, pick
+from saem.core.jaxpr import Atom, ClosedJaxpr, Eqn, Var, eval_jaxpr, merge, pick
 from saem.core.primitive import primitive
 from saem.core.refs import is_ref, shifted
 from saem.core.trace import Tracer, beneath, bind, bind_list, is_concrete
@@ -237,41 +237,70 @@ def split_branches(branches: Sequence[ClosedJaxpr], unknown: Sequence[bool]
     """
     first = [partial_eval_jaxpr(b, tuple(unknown))[2] for b in branches]
     forced = [any(flags) for flags in zip(*first)]
-    parts = [split_program(b, unknown, forced) for b in branches]
-    plain = forced.count(False)
-    places: list[ShapedArray] = []
-    taken: list[dict[int, Any]] = []
-    handed: list[int] = []
-    for known, _, _, count in parts:
-        jaxpr = known.jaxpr
-        mine: dict[int, Any] = {}
-        for atom in jaxpr.outvars[len(jaxpr.outvars) - count:]:
-            if atom in jaxpr.invars:
-                number = jaxpr.invars.index(atom)
-                if number not in handed:
-                    handed.append(number)
-                continue
-            mine[_place(places, mine, atom.aval.strip_weak_type())] = atom
-        taken.append(mine)
-    known_branches, late_branches = [], []
-    for (known, rest, _, count), mine in zip(parts, taken):
-        jaxpr = known.jaxpr
-        eqns: list[Eqn] = []
-        residuals = jaxpr.outvars[len(jaxpr.outvars) - count:]
-        held = [mine[i] if i in mine else zeros_atom(aval, eqns) for i, aval in enumerate(places)]
-        known_branches.append(rearranged(
-            known, jaxpr.invars, [*jaxpr.outvars[:plain], *held], after=eqns))
-        inner = dict(zip(residuals, rest.jaxpr.invars))
-        wanted = [*((mine.get(i), aval) for i, aval in enumerate(places)),
-                  *((jaxpr.invars[i], jaxpr.invars[i].aval) for i in handed)]
-        leading = [inner[v] if v in inner else Var(aval) for v, aval in wanted]
-        late_branches.append(rearranged(
-            rest, [*leading, *rest.jaxpr.invars[count:]], rest.jaxpr.outvars))
-    known_cond = Cond(tuple(known_branches))
-    useful = plain or places or known_cond.effects
-    late = Cond(tuple(late_branches))
-    return (known_cond if useful else None, late if any(forced) or late.effects else None,
+    halves = [Halves.of(b, unknown, forced) for b in branches]
+    places, handed = _shared_residuals(halves)
+    early = Cond(tuple([half.early(places) for half in halves]))
+    late = Cond(tuple([half.late(places, handed) for half in halves]))
+    useful = not all(forced) or places or early.effects
+    return (early if useful else None, late if any(forced) or late.effects else None,
             forced, handed)
+
+
+class Halves(NamedTuple):
+    """One branch in two: what is known, which makes ``residuals``, and the rest, which takes them.
+
+    ``placed`` gives by number of a place the residual that is there.
+    """
+
+    known: ClosedJaxpr
+    rest: ClosedJaxpr
+    residuals: list[Atom]
+    placed: dict[int, Atom]
+
+    @classmethod
+    def of(cls, branch: ClosedJaxpr, unknown: Sequence[bool], forced: Sequence[bool]) -> Halves:
+        """Return the halves of ``branch``, in which no residual has a place yet."""
+        known, rest, _, count = split_program(branch, unknown, forced)
+        outvars = known.jaxpr.outvars
+        return cls(known, rest, outvars[len(outvars) - count:], {})
+
+    def early(self, places: Sequence[ShapedArray]) -> ClosedJaxpr:
+        """Return the program of what is known, which returns a value of each of ``places`` too."""
+        jaxpr = self.known.jaxpr
+        results = jaxpr.outvars[:len(jaxpr.outvars) - len(self.residuals)]
+        eqns: list[Eqn] = []
+        held = [self.placed[i] if i in self.placed else zeros_atom(aval, eqns)
+                for i, aval in enumerate(places)]
+        return rearranged(self.known, jaxpr.invars, [*results, *held], after=eqns)
+
+    def late(self, places: Sequence[ShapedArray], handed: Sequence[int]) -> ClosedJaxpr:
+        """Return the program of the rest, which takes ``places`` and the operands ``handed``."""
+        operands, inputs = self.known.jaxpr.invars, self.rest.jaxpr.invars
+        inner = dict(zip(self.residuals, inputs))
+        wanted = [*((self.placed.get(i), aval) for i, aval in enumerate(places)),
+                  *((operands[i], operands[i].aval) for i in handed)]
+        leading = [inner[v] if v in inner else Var(aval) for v, aval in wanted]
+        return rearranged(self.rest, [*leading, *inputs[len(self.residuals):]],
+                          self.rest.jaxpr.outvars)
+
+
+def _shared_residuals(halves: Sequence[Halves]) -> tuple[list[ShapedArray], list[int]]:
+    """Give the residuals of all branches places, which branches share by type.
+
+    Returns the types of the places, and the numbers of the operands that are residuals: these need
+    no place.
+    """
+    places: list[ShapedArray] = []
+    handed: list[int] = []
+    for half in halves:
+        operands = half.known.jaxpr.invars
+        for atom in half.residuals:
+            if atom not in operands:
+                number = _place(places, half.placed, atom.aval.strip_weak_type())
+                half.placed[number] = atom
+            elif operands.index(atom) not in handed:
+                handed.append(operands.index(atom))
+    return places, handed
 
 
 def _place(places: list[ShapedArray], mine: dict[int, Any], aval: ShapedArray) -> int:

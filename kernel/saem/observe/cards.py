@@ -165,7 +165,8 @@ CARDS: dict[str, Card] = {
         (Text("Use the result of that call instead: `x = f(x)`.",
               "그 호출의 결과를 쓰십시오. `x = f(x)`."),
          Text("Do not donate what you still need, or copy it before: `jnp.array(x)`.",
-              "아직 필요한 배열의 메모리는 넘겨주지 마십시오. 아니면 먼저 `jnp.array(x)`로 복사하십시오.")),
+              "아직 필요한 배열의 메모리는 넘겨주지 마십시오. 아니면 먼저 `jnp.array(x)`로 "
+              "복사하십시오.")),
         "11"),
     "jit.static": Card(
         Text("A static argument cannot be a key of the cache",

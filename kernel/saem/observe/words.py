@@ -452,7 +452,9 @@ _GATES: dict[str, Text] = {
         "2 또는 0.5 같은 수를 적어 주십시오.",
     ),
     "gate.empty": Text("Choose or write an answer first.", "먼저 답을 고르거나 적어 주십시오."),
-    "gate.compiled": Text("{function}({signature}): compiled", "{function}({signature}): 컴파일했습니다"),
+    "gate.compiled": Text(
+        "{function}({signature}): compiled", "{function}({signature}): 컴파일했습니다",
+    ),
     "gate.found": Text(
         "{function}({signature}): traced, and the same program was found",
         "{function}({signature}): 추적했고, 같은 프로그램을 찾았습니다",
