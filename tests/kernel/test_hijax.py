@@ -14,6 +14,7 @@ from saem import lax
 from saem import numpy as jnp
 from saem.core.infer import check_jaxpr
 from saem.core.jaxpr import evaluate
+from saem.core.placement_types import Seen
 from saem.experimental import hijax
 
 # An operation whose derivatives show by their factors which rule gave them, and one on pytrees.
@@ -451,6 +452,18 @@ def named(program: str) -> dict:
 
 
 ON_TYPES = named(TYPES + FUNCTIONS)
+
+
+def test_a_value_that_changes_leaves_other_programs_as_they_are(jax_oracle, monkeypatch):
+    monkeypatch.setattr(Seen, "states", True)  # as after the first such value of a process
+    monkeypatch.setattr(Seen, "placements", True)
+    for definitions, rows, space in (
+            (DEFINITIONS, VALUES, names()),
+            (TYPES + FUNCTIONS, {c: f"numbers({ON_VALUES[c]})" for c in ON_VALUES},
+             named(TYPES + FUNCTIONS))):
+        for row in rows.values():
+            answer = jax_oracle.run(f"{definitions}\nresult = {row}").value
+            leaves_agree(eval(row, space), answer, rtol=1e-6)
 
 
 @pytest.mark.parametrize("case", ON_VALUES)

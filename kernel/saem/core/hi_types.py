@@ -192,9 +192,10 @@ def carry_states(prim: Primitive, avals: Sequence[ShapedArray]) -> None:
 
     Raises: TypeError if branches leave an operand in several states, or a loop in another one.
     """
-    nested = prim.nested
-    for number, aval in enumerate(avals):
-        if not is_mutable(aval) or nested is None or number < nested.before:
+    changing = [(number, aval) for number, aval in enumerate(avals) if is_mutable(aval)]
+    nested = prim.nested if changing else None
+    for number, aval in changing:
+        if nested is None or number < nested.before:
             continue
         left = [p.jaxpr.invars[number - nested.before].aval.state for p in nested.programs]
         if nested.repeats:

@@ -48,7 +48,7 @@ def wanted(prim: Primitive, avals: Sequence[Any]) -> list[frozenset]:
     which are added.
     """
     own = [vma_of(aval) for aval in avals]
-    nested = prim.nested
+    nested = prim.nested if sub_jaxprs(prim) else None
     if nested is not None:
         before = nested.before
         choice = NOWHERE if nested.repeats else _together(nested.choosers(avals))
@@ -68,11 +68,8 @@ def varying_types(prim: Primitive, avals: Sequence[Any], outs: list[ShapedArray]
         return [varying(aval, vma) for aval in outs]
     if prim.types_varying:
         return outs
-    nested = prim.nested
-    if nested is not None:
-        return _chosen(nested, avals, outs)
     if prim.multiple_results and sub_jaxprs(prim):
-        return outs
+        return outs if prim.nested is None else _chosen(prim.nested, avals, outs)
     together = _together(avals)
     return [varying(aval, together) for aval in outs] if together else outs
 

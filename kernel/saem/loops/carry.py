@@ -196,10 +196,11 @@ def must_say(fun: Callable, *programs: ClosedJaxpr) -> bool:
 def _chooses_apart(program: ClosedJaxpr) -> bool:
     """Return whether devices choose separately between branches, or how often to loop."""
     for eqn in program.eqns:
-        nested = eqn.operation.nested
+        inside = sub_jaxprs(eqn.operation)
+        nested = eqn.operation.nested if inside else None
         if nested is not None and any(map(vma_of, nested.choosers([v.aval for v in eqn.invars]))):
             return True
-        if any(_chooses_apart(inner) for _, inner in sub_jaxprs(eqn.operation)):
+        if any(_chooses_apart(inner) for _, inner in inside):
             return True
     return False
 
