@@ -45,9 +45,9 @@ def call(name, *arguments, found=False, identity=1, static=(), disk=""):
     if disk:
         bus.publish(TraceBegin(function=function, transform="jit"))
     bus.publish(
-        Compile(function=function, program="p", found=found, seconds=0.1, flops=None,
-                bytes_accessed=None, code_bytes=None, argument_bytes=None, output_bytes=None,
-                temp_bytes=None, disk=disk)
+        Compile(function=function, program=str(found_signature), found=found, seconds=0.1,
+                flops=None, bytes_accessed=None, code_bytes=None, argument_bytes=None,
+                output_bytes=None, temp_bytes=None, disk=disk)
     )
 
 
@@ -133,6 +133,22 @@ def test_a_program_found_again_counts_so_that_a_rerun_does_not_turn_the_verdict(
         call("step", argument("x"), found=True)
     assert gate.truth.value == 1
     assert "not traced, since the same program was found" in capsys.readouterr().out
+
+
+def test_a_program_is_counted_once_also_if_it_was_found():
+    gate = predict.number("n", "How many?")
+    first, second = jax.devices()[:2]
+    numbers = jnp.arange(4.0)
+    for _ in range(2):  # the cell is run again
+
+        @jax.jit
+        def triple(x):
+            return x * 3
+
+        with gate.watch("compiles", of=triple):
+            for x in (numbers, jax.device_put(numbers, first), jax.device_put(numbers, second)):
+                triple(x)
+        assert gate.latest.value == 2
 
 
 def test_a_program_from_the_cache_on_disk_is_said_to_be(capsys):

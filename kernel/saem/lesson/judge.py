@@ -50,7 +50,7 @@ class Watch:
         self.of = of if of is None or isinstance(of, str) else of.__name__
         self.misses: list[CacheMiss] = []
         self.raised: ErrorRaised | None = None
-        self.compiles: list[Compile] = []
+        self.programs: set[str] = set()
         # Of the misses, by number: those whose program was found, in this process or on disk, and
         # those that were traced.
         self.reused: set[int] = set()
@@ -76,7 +76,7 @@ class Watch:
         elif isinstance(event, TraceBegin) and self._meant(event) and self.misses:
             self.traced.add(len(self.misses) - 1)
         elif isinstance(event, Compile) and self._meant(event):
-            self.compiles.append(event)
+            self.programs.add(event.program)
             if event.found and self.misses:
                 found = self.loaded if event.disk == "found" else self.reused
                 found.add(len(self.misses) - 1)
@@ -86,8 +86,8 @@ class Watch:
 
     @property
     def count(self) -> int:
-        """How many compiles (``compiles``), or else traces, were seen so far."""
-        return len(self.compiles if self.what == "compiles" else self.misses)
+        """How many programs (``compiles``), or else traces, were seen so far."""
+        return len(self.programs if self.what == "compiles" else self.misses)
 
     def line(self) -> tuple[str, tuple[str, ...]]:
         """The source line at which the engine raised an error, and what that error means in the
@@ -101,8 +101,8 @@ class Watch:
     def truth(self) -> Truth:
         """The answer to the question ``what``.
 
-        A compile that found the same program counts: running the lesson's cell a second time
-        must not turn a right guess into a wrong one.
+        A program counts once, also if it was found: running the lesson's cell a second time must
+        not turn a right guess into a wrong one.
         """
         if self.what == "line":
             return Truth(*self.line())
