@@ -14,7 +14,7 @@ import logging
 from saem.core.events import CacheMiss
 from saem.observe.recorder import Recorder
 
-_seen = Recorder(functions=500, records=1)
+_seen = Recorder(records=1)
 
 
 def log_miss(event: CacheMiss) -> None:

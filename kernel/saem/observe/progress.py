@@ -1,8 +1,8 @@
 """What has the engine been doing for so long?
 
-Nothing is measured while programs run: a thread looks at the stacks of other threads twice a second
-(``sys._current_frames``).  A frame of the tracer, of the lowering, of XLA's compiler or of a copy
-to a device shows what is going on, and its locals for which function.  After ten seconds the
+Nothing is measured while programs run: a thread looks at the stacks of other threads four times a
+second (``sys._current_frames``).  A frame of the tracer, of the lowering, of XLA's compiler or of a
+copy to a device shows what is going on, and its locals for which function.  After ten seconds the
 program's own equations tell why it may be slow: a line that wrote most of them was unrolled, or XLA
 computes a large constant.
 

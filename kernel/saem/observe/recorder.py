@@ -30,6 +30,8 @@ from saem.observe.language import duration
 from saem.observe.lineage import Lineage
 from saem.observe.places import Places, places
 from saem.observe.schema import (
+    MOST_FUNCTIONS,
+    MOST_RECORDS,
     OPERATIONS,
     VERSION,
     Cost,
@@ -127,7 +129,7 @@ class Recorder:
     """Keeps the history of one process; at most ``functions`` rows of ``records`` marks each."""
 
     def __init__(
-        self, functions: int = 500, records: int = 500, named: Places = places
+        self, functions: int = MOST_FUNCTIONS, records: int = MOST_RECORDS, named: Places = places,
     ) -> None:
         self._lock = threading.RLock()
         self._rows: dict[str, _Row] = {}
