@@ -124,6 +124,7 @@ class Shell:
     name: str
     language: str
     page: Page
+    answered: bool = False  # whether the questions of "gates" have answers
 
     def show(self, name: str) -> Locator:
         """Run the cell of a view and return the output that it made, scrolled into sight."""
@@ -516,6 +517,7 @@ def use_gates(shell: Shell, root: Locator) -> None:
     for gate, state in zip((chosen, counted, named, which, where, drawn), states, strict=True):
         expect(gate.locator(".saem-gate-verdict")).to_have_attribute("data-state", state)
     expect(counted.locator(".saem-gate-verdict")).to_contain_text("2")
+    shell.answered = True
 
 
 def choose_again(shell: Shell, gate: Locator) -> None:

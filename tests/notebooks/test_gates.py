@@ -330,6 +330,22 @@ def test_a_page_without_a_kernel_shows_the_question_of_a_widget(monkeypatch):
     assert "&lt;a&gt;" in bundle["text/html"]
 
 
+def test_a_widget_speaks_the_language_that_a_page_says_later():
+    gate = predict.number("n", "How many?")
+    box = notebook.box(gate)
+    head, options, commit, *_rest = box.children
+    assert commit.description == "Commit my guess" and "Predict" in head.value
+    english = options.placeholder
+    begin("01-x", language="ko")
+    assert commit.description == "예측 확정하기" and "예측" in head.value
+    assert options.placeholder not in ("", english)
+    gate.answer(2)
+    gate.judge(2)
+    right = box.children[3].value
+    begin("01-x", language="en")
+    assert box.children[3].value != right and commit.description == "Commit my guess"
+
+
 def test_a_number_widget_explains_what_it_needs():
     gate = predict.number("n", "How many?")
     _, options, _commit, verdict, *_rest = notebook.box(gate).children

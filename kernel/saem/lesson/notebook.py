@@ -16,6 +16,7 @@ that is committed is the one in sight (tests/browser/test_journeys.py, ``hurry``
 from __future__ import annotations
 
 import sys
+import weakref
 from typing import Any
 
 import anywidget
@@ -33,6 +34,7 @@ from saem.lesson.render import (
     verdict_html,
 )
 from saem.lesson.words import say
+from saem.observe import language
 from saem.observe.markup import code_spans
 
 
@@ -69,6 +71,18 @@ class OwnKeys(anywidget.AnyWidget):
     } };"""
 
 
+# The gates that are shown, so that they can be shown in another language.
+_boxes: weakref.WeakSet[GateBox] = weakref.WeakSet()
+
+
+def _speak(_chosen: language.Language) -> None:
+    for box in list(_boxes):
+        box.speak()
+
+
+language.when_changed.append(_speak)
+
+
 class GateBox:
     """The widgets of one gate, and what happens when they are used."""
 
@@ -76,8 +90,9 @@ class GateBox:
         self.gate = gate
         self.options = _options(gate)
         self.options.add_class("saem-gate-option")
+        self.head = ipywidgets.HTML()
         self.commit = _commit_button()
-        self.again = ipywidgets.Button(description=say("reset"), layout={"width": "max-content"})
+        self.again = ipywidgets.Button(layout={"width": "max-content"})
         self.again.add_class("saem-gate-reset")
         self.drawn = ipywidgets.HTML()
         self.verdict = ipywidgets.HTML()
@@ -87,17 +102,25 @@ class GateBox:
         self.options.observe(self.press, names="pressed")
         self.again.on_click(lambda _: gate.reset())
         gate.changed.append(self.draw)
-        self.draw(gate)
+        _boxes.add(self)
+        self.speak()
 
     def whole(self) -> ipywidgets.VBox:
         """Return the box of all widgets, below the heading."""
-        head = ipywidgets.HTML(f"<style>{STYLE}</style>{heading(self.gate)}")
         # In Colab, which asks before it shows another library's widget, each output is a page.
         own = [] if "google.colab" in sys.modules else [OwnKeys(layout={"display": "none"})]
-        outer = ipywidgets.VBox([head, self.options, self.commit, self.verdict, self.drawn,
+        outer = ipywidgets.VBox([self.head, self.options, self.commit, self.verdict, self.drawn,
                                  self.again, *own])
         outer.add_class("saem-gate")
         return outer
+
+    def speak(self) -> None:
+        """Write all words in the language of the moment: a page may say its own later."""
+        self.head.value = f"<style>{STYLE}</style>{heading(self.gate)}"
+        self.commit.description, self.again.description = say("commit"), say("reset")
+        if isinstance(self.options, Field) and not isinstance(self.gate.kind, Shape):
+            self.options.placeholder = say("placeholder")
+        self.draw(self.gate)
 
     def draw(self, gate: Gate) -> None:
         """Show the state of the gate."""
@@ -135,7 +158,6 @@ def box(gate: Gate) -> ipywidgets.VBox:
 def _commit_button() -> ipywidgets.ToggleButton:
     # It changes its value with each press; the style of ``saem-gate-commit`` hides which it has.
     commit = ipywidgets.ToggleButton(
-        description=say("commit"),
         button_style="primary",
         layout={"width": "max-content", "align_self": "flex-start"},
     )
@@ -174,5 +196,4 @@ def _options(gate: Gate) -> Options | Field:
         pairs = [(label.replace("`", ""), value) for value, label in gate.kind.options.items()]
         return Options(options=pairs, value=None, layout=wide)
     sketch = isinstance(gate.kind, Shape)
-    return Field(
-        placeholder="(3, 4)" if sketch else say("placeholder"), continuous_update=sketch)
+    return Field(placeholder="(3, 4)" if sketch else "", continuous_update=sketch)
