@@ -108,7 +108,7 @@ ROWS = {
                     "Make it once, outside the loop", "루프 밖에서 한 번만", "found", ""),
     "closure": Row("make_closure(2.)(A)", "make_closure(3.)(A)", "closure",
                    ("scale", "2.0", "3.0"),
-                   "closes over another scale: 2.0 → 3.0", "새 함수가 감싼 scale: 2.0 → 3.0",
+                   "closes over another scale: 2.0 → 3.0", "새 함수가 클로저로 쓰는 scale: 2.0 → 3.0",
                    "belongs among the arguments", "바뀌는 값은 인자로", "compile",
                    "def make_closure(scale):\n    def closure(x): return x * scale + {number}.\n"
                    "    return jax.jit(closure)\n"),
@@ -128,7 +128,7 @@ ROWS = {
     "donated": Row("f(A)", "donated = jax.jit(f.__wrapped__, static_argnames=('mode', 'cfg'),"
                    " donate_argnums=0)\ndonated(jnp.asarray(A))", "donation", (None, "-", "x"),
                    "donated arguments: - → x", "넘겨준(donated) 인자: - → x",
-                   "Donate the same arguments", "매번 같은 인자를 넘겨주"),
+                   "Donate the same arguments", "매번 같은 인자의 메모리를 넘겨주"),
     "structure": Row("f({'w': A})", "f({'w': A, 'b': A})", "structure",
                      ("p", "p['w']", "p['b'], p['w']"),
                      "argument p has other leaves", "인자 p의 잎이 다릅니다",
