@@ -108,7 +108,8 @@ ROWS = {
                     "Make it once, outside the loop", "루프 밖에서 한 번만", "found", ""),
     "closure": Row("make_closure(2.)(A)", "make_closure(3.)(A)", "closure",
                    ("scale", "2.0", "3.0"),
-                   "closes over another scale: 2.0 → 3.0", "새 함수가 클로저로 쓰는 scale: 2.0 → 3.0",
+                   "closes over another scale: 2.0 → 3.0",
+                   "새 함수가 클로저로 쓰는 scale: 2.0 → 3.0",
                    "belongs among the arguments", "바뀌는 값은 인자로", "compile",
                    "def make_closure(scale):\n    def closure(x): return x * scale + {number}.\n"
                    "    return jax.jit(closure)\n"),
