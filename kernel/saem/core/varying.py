@@ -48,14 +48,15 @@ def wanted(prim: Primitive, avals: Sequence[Any]) -> list[frozenset]:
     which are added.
     """
     own = [vma_of(aval) for aval in avals]
-    nested = prim.nested if sub_jaxprs(prim) else None
+    inner = sub_jaxprs(prim)
+    nested = prim.nested if inner else None
     if nested is not None:
         before = nested.before
         choice = NOWHERE if nested.repeats else _together(nested.choosers(avals))
         for program in nested.programs:
             own[before:] = [v | choice | vma_of(a) for v, a in zip(own[before:], program.in_avals)]
         return own
-    if prim.varies is not None or prim.types_varying or sub_jaxprs(prim):
+    if prim.varies is not None or prim.types_varying or inner:
         return own
     return [_together(avals)] * len(own)
 
