@@ -26,8 +26,10 @@ from saem.compile.lowering import Lowering
 from saem.compile.mlir import parse
 from saem.compile.quick import SameRounding, quick_options
 from saem.core import config, errors
+from saem.core.dimensions import Dim, variables
 from saem.core.events import Compile, FunctionRef, OperationLoaded, bus
 from saem.core.events import Lowering as LoweringEvent
+from saem.core.jaxpr import ClosedJaxpr
 from saem.core.lazy import later
 
 hashlib: Any = later("hashlib")  # no program, no key
@@ -128,14 +130,28 @@ def all_options(lowered: Lowering, devices: Sequence[Any], options: dict[str, An
     return {**sound_options(lowered.closed, devices), **settings_options(), **options}
 
 
+def check_sizes(closed: ClosedJaxpr | None) -> None:
+    """Refuse a program of sizes that have no value.  Raises: ArgumentError."""
+    avals = [] if closed is None else [*closed.in_avals, *closed.out_avals]
+    sizes = [size for aval in avals for size in getattr(aval, "shape", ()) if type(size) is Dim]
+    if sizes:
+        names = ", ".join(f"'{name}'" for name in sorted(set().union(*map(variables, sizes))))
+        raise errors.explained(
+            errors.ArgumentError, "compile.symbolic",
+            f"A program of symbolic sizes cannot run: no argument says what {names} stands for.",
+            advice="jax.export, jax.eval_shape and jax.make_jaxpr take symbolic sizes; to run, "
+            "give numbers.")
+
+
 def find_or_compile(lowered: Lowering, devices: Sequence[Any], function: FunctionRef | None = None,
                     options: dict[str, Any] | None = None, lowering_seconds: float = 0.0,
                     same_rounding: SameRounding = False) -> Any:
     """Return the loaded executable of ``lowered`` on ``devices``.
 
     ``same_rounding``: all code generators of XLA round its products and sums the same way.
-    Raises: JaxRuntimeError if XLA refuses the program.
+    Raises: JaxRuntimeError if XLA refuses the program; ArgumentError if a size has no value.
     """
+    check_sizes(lowered.closed)
     options = all_options(lowered, devices, options, same_rounding)
     key = content_key(lowered.text, devices, options, lowered.module.callbacks)
     watched = bus.active and function is not None

@@ -268,7 +268,13 @@ class ShapeDtypeStruct:
     ShapeDtypeStruct(shape=(2, 3), dtype=float32)
     """
 
-    __slots__ = ("shape", "dtype", "weak_type", "sharding", "manual_axis_type", "_layout", "_aval")
+    shape: tuple
+    dtype: Any
+    weak_type: bool
+    sharding: Any
+    manual_axis_type: Any
+    _layout: Any
+    _aval: ShapedArray
     # The type of a reference to a value of an aval; set by ``core.refs``.
     reference: Callable[[ShapedArray], ShapedArray]
     # The sharding and the layout of what a caller gave, and both as one; set by
@@ -280,18 +286,19 @@ class ShapeDtypeStruct:
                  manual_axis_type=None, is_ref: bool = False):
         if dtype is None:
             raise ValueError("ShapeDtypeStruct: dtype must be specified.")
-        self.manual_axis_type = manual_axis_type
-        self.shape = tuple([int(n) if isinstance(n, np.integer) else n for n in shape])
-        self.dtype = dtype if isinstance(dtype, dtypes.ExtendedDType) else np.dtype(dtype)
-        self.weak_type = weak_type
-        self.sharding: Any
-        self._layout: Any
-        self.sharding, self._layout = (
-            (None, None) if sharding is None else ShapeDtypeStruct.place(sharding, self.shape))
-        self._aval = ShapedArray(self.shape, self.dtype, weak_type,
-                                 manual_axis_type=manual_axis_type)
-        if is_ref:
-            self._aval = ShapeDtypeStruct.reference(self._aval)
+        shape = tuple([int(n) if isinstance(n, np.integer) else n for n in shape])
+        dtype = dtype if isinstance(dtype, dtypes.ExtendedDType) else np.dtype(dtype)
+        sharding, layout = (
+            (None, None) if sharding is None else ShapeDtypeStruct.place(sharding, shape))
+        aval = ShapedArray(shape, dtype, weak_type, manual_axis_type=manual_axis_type)
+        self.__dict__.update(
+            shape=shape, dtype=dtype, weak_type=weak_type, sharding=sharding,
+            manual_axis_type=manual_axis_type, _layout=layout,
+            _aval=ShapeDtypeStruct.reference(aval) if is_ref else aval)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise RuntimeError(f"Cannot reassign attributes ({name}) of immutable ShapeDtypeStruct "
+                           f"objects. Make another one: struct.update({name}=…).")
 
     @staticmethod
     def like(x: Any) -> ShapeDtypeStruct:

@@ -101,7 +101,7 @@ TABLE = (
     PrivateName("literals", "TypedComplex", "saem.core.literals:TypedComplex", "quax 0.4"),
     PrivateName("literals", "TypedFloat", "saem.core.literals:TypedFloat", "quax 0.4"),
     PrivateName("literals", "TypedInt", "saem.core.literals:TypedInt", "quax 0.4"),
-    PrivateName("mesh", "get_concrete_mesh", "saem.placement.meshes:get_mesh", "haliax 0.2"),
+    PrivateName("mesh", "get_concrete_mesh", "saem.placement.meshes:concrete_mesh", "haliax 0.2"),
     PrivateName("numpy.array_methods", "_IndexUpdateHelper", "saem.numpy.at:IndexUpdateHelper",
                 "unxt 1.11"),
     PrivateName("numpy.array_methods", "_IndexUpdateRef", "saem.numpy.at:IndexUpdateRef",

@@ -12,13 +12,13 @@ import warnings
 from typing import Any
 
 from saem.core import lazy
-from saem.placement.meshes import Mesh, get_mesh, mesh_entered
+from saem.placement.meshes import Mesh, concrete_mesh, mesh_entered
 
 
 class _Environment:
     @property
     def physical_mesh(self) -> Mesh:
-        return mesh_entered.value or get_mesh()
+        return mesh_entered.value or concrete_mesh()
 
 
 class _ThreadResources:

@@ -208,14 +208,7 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     >>> jax.lax.broadcast_shapes((3, 1), (4,))
     (3, 4)
     """
-    sizes = [as_shape(shape) for shape in shapes]
-    for shape in sizes:
-        if any(type(n) is int and n < 0 for n in shape):
-            raise errors.explained(
-                errors.ShapeError, "broadcast.C2", "Only non-negative indices are allowed when "
-                f"broadcasting static shapes, but got shape {shape}.",
-                advice="A size of 0 gives an empty array.")
-    return _promote.broadcast_shapes(*sizes)
+    return _promote.broadcast_given(shapes)
 
 
 def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:

@@ -62,7 +62,8 @@ def filled(shape: tuple[int, ...], value: Any) -> Any:
     known = not isinstance(value, (_jaxlib.ArrayImpl, Tracer))
     if config.staging.value or not config.shortcuts.value:
         return filling.full(shape, value)
-    if known and math.prod(shape) <= SMALL and (mesh_context.value is None or not shape):
+    if known and is_static(shape) and math.prod(shape) <= SMALL \
+            and (mesh_context.value is None or not shape):
         if type(value) not in dtypes.PYTHON_NUMBERS:
             return put_made(kept(np.full(shape, value)))
         if not shape:

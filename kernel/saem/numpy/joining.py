@@ -413,11 +413,17 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
 
     Places out of bounds are brought within.
 
+    Raises: ValueError if ``obj`` has more than one axis.
+
     >>> jnp.insert(jnp.array([1, 2]), 1, 9)
     Array([1, 9, 2], dtype=int32)
     """
     check_arraylike("insert", arr, 0 if isinstance(obj, slice) else obj, values)
     arr, obj, values = as_array(arr), unwrapped(obj), as_array(values)
+    if not isinstance(obj, slice) and np.ndim(obj) > 1:
+        raise errors.explained(
+            errors.ArgumentError, "insert.obj", "jnp.insert(): obj must be a slice, a "
+            f"one-dimensional array, or a scalar; got {obj}", advice="Flatten it: obj.ravel().")
     if axis is None:
         arr, axis = ravel(arr), 0
     axis = canonical_axis(axis, arr.ndim)

@@ -427,14 +427,14 @@ def _broadcast(array: Any, sizes: tuple[int, ...]) -> Any:
 
 
 def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
-    """Return the shape to which arrays of ``shapes`` broadcast.
+    """Return the shape to which arrays of ``shapes`` broadcast; a number is the shape of a vector.
 
     Raises: ValueError if they do not.
 
     >>> jnp.broadcast_shapes((2, 1), (3,))
     (2, 3)
     """
-    return promote.broadcast_shapes(*[as_shape(s) for s in shapes])
+    return promote.broadcast_given([s if np.iterable(s) else (s,) for s in shapes])
 
 
 def broadcast_arrays(*args: Any) -> list[Any]:

@@ -19,7 +19,7 @@ import numpy as np
 
 from saem.core import config, dtypes, errors, promotion
 from saem.core.avals import aval_functions, aval_of, is_array_like, kept, own_aval
-from saem.core.dimensions import Dim
+from saem.core.dimensions import Dim, as_shape
 from saem.core.placement_types import NO_SUMS, Seen, with_entries
 from saem.core.sharded import ShardingTypeError, agreed, entries_of
 from saem.core.trace import bind
@@ -221,6 +221,21 @@ def with_rank(x: Any, shape: tuple[int, ...], rank: int) -> Any:
     if not shape or not missing:
         return x
     return bind(BroadcastInDim((1,) * missing + shape, tuple(range(missing, rank))), x)
+
+
+def broadcast_given(shapes: Sequence[Any]) -> tuple[int, ...]:
+    """Return the shape to which ``shapes``, as a user wrote them, broadcast.
+
+    Raises: ShapeError if there is none, or a size is negative.
+    """
+    sizes = [as_shape(shape) for shape in shapes]
+    for shape in sizes:
+        if any(type(n) is int and n < 0 for n in shape):
+            raise errors.explained(
+                errors.ShapeError, "broadcast.C2", "Only non-negative indices are allowed when "
+                f"broadcasting static shapes, but got shape {shape}.",
+                advice="A size of 0 gives an empty array.")
+    return broadcast_shapes(*sizes)
 
 
 def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:

@@ -34,7 +34,7 @@ from saem.ops.linear import Identity
 from saem.ops.reshard import reshard_to, with_rank
 from saem.placement.devices import SingleDeviceSharding
 from saem.placement.layouts import Format, Layout, is_usual
-from saem.placement.meshes import Mesh, get_abstract_mesh, get_mesh, mesh_context, mesh_entered
+from saem.placement.meshes import Mesh, concrete_mesh, get_abstract_mesh, mesh_context, mesh_entered
 from saem.placement.partition_spec import PartitionSpec, axes_of
 from saem.placement.shardings import (
     NamedSharding,
@@ -67,7 +67,7 @@ class ShardingConstraint(Identity):
         return (sharding,) if isinstance(sharding, SingleDeviceSharding) else ()
 
     def printed_params(self):
-        return {"context_mesh": mesh_entered.value or get_mesh(), "layout": None,
+        return {"context_mesh": mesh_entered.value or concrete_mesh(), "layout": None,
                 "sharding": self.sharding,
                 "unconstrained_dims": frozenset(
                     i for i, e in enumerate(getattr(self.sharding, "spec", ()))

@@ -27,7 +27,7 @@ from saem.core.varying import vma_of
 from saem.ops.device_sums import PVary, VaryUnreducedCast
 from saem.ops.reshard import retyped, under
 from saem.parallel.shard_map_call import ShardMap, local_aval, manual_axes_of, spec_axes
-from saem.placement.meshes import AbstractMesh, AxisType, Mesh, get_abstract_mesh, get_mesh
+from saem.placement.meshes import AbstractMesh, AxisType, Mesh, concrete_mesh, get_abstract_mesh
 from saem.placement.partition_spec import PartitionSpec, axes_of
 from saem.placement.shardings import NamedSharding, check_spec
 from saem.transform.derivatives import as_array
@@ -364,7 +364,7 @@ def mesh_here() -> Any:
     for axis in reversed(axes.state.env):
         if axis.mesh is not None:
             return axis.mesh
-    mesh = get_mesh()
+    mesh = concrete_mesh()
     if mesh is None or mesh.empty:
         raise errors.explained(
             errors.ArgumentError, "shard_map.mesh",

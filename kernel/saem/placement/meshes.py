@@ -23,9 +23,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from saem import _jaxlib
-from saem.core import config
+from saem.core import config, errors
 from saem.core.placement_types import Seen
 from saem.core.record import Record
+from saem.core.trace import eval_trace, state
 from saem.placement import devices as device_module
 
 
@@ -68,6 +69,13 @@ class _Axes:
     axis_names: tuple
     axis_sizes: tuple[int, ...]
     axis_types: tuple[AxisType, ...]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if hasattr(self, "_hash"):  # which is computed last, when a mesh is made
+            raise AttributeError(f"cannot assign to field {name!r}: a mesh never changes, since "
+                                 "programs and arrays share it. Make another one, for example "
+                                 "with mesh.update().")
+        object.__setattr__(self, name, value)
 
     @property
     def shape(self) -> collections.OrderedDict:
@@ -376,10 +384,27 @@ class use_abstract_mesh:
         mesh_context.set_local(self.before)
 
 
-def get_mesh() -> Mesh:
+def concrete_mesh() -> Mesh:
     """Return the mesh in force, an empty one if there is none."""
     mesh = mesh_context.value
     return mesh if isinstance(mesh, Mesh) else _NO_MESH
+
+
+def get_mesh() -> Mesh:
+    """Return the mesh in force, an empty one if there is none.
+
+    Raises: ArgumentError inside a transformed function, which is traced for any devices.
+
+    >>> jax.sharding.get_mesh().empty
+    True
+    """
+    if state.trace is not eval_trace:
+        raise errors.explained(
+            errors.ArgumentError, "get_mesh.traced",
+            "`get_mesh` can only be used outside of `jax.jit`. Maybe you want "
+            "`jax.sharding.get_abstract_mesh()`?",
+            advice="Or ask for the mesh before, and let the function close over it.")
+    return concrete_mesh()
 
 
 def get_abstract_mesh() -> AbstractMesh:
