@@ -117,14 +117,8 @@ def _check_operands(query: Array, key: Array, value: Array, bias: Array | None,
             f"{heads} vs {groups}", "Each head of keys serves as many query heads as each other.")
     for name, x in (("bias", bias), ("mask", mask)):
         if x is not None:
-            scores = batch, heads, queries, keys
-            if not all(n in (1, m) for n, m in zip(x.shape, scores)):
-                raise errors.explained(
-                    errors.ShapeError, f"dot_product_attention.{name}",
-                    f"add got incompatible shapes for broadcasting: {scores}, {x.shape}.\n"
-                    f"The {name} must have the size of the scores, or 1, in each of the axes "
-                    "batch, heads, queries and keys.",
-                    advice=f"Give {name} one value for each pair of a query and a key.")
+            assert all(n in (1, m) for n, m in zip(x.shape, (batch, heads, queries, keys))), (
+                f"{name} of shape {x.shape} does not broadcast to {(batch, heads, queries, keys)}")
 
 
 def dot_product_attention(
