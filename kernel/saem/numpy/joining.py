@@ -385,25 +385,56 @@ def _others(places: Any, size: int, count: int) -> Any:
     return getitem(order, slice(0, count))
 
 
+def _values_along(arr: Any, values: Any, axis: int, one_place: bool) -> Any:
+    """Return ``values`` of the dtype and rank of ``arr``; those for one place follow ``axis``."""
+    values = convert_value(values, arr.dtype, aval_of(arr).weak_type)
+    missing = arr.ndim - values.ndim
+    if missing > 0:
+        values = broadcast_in_dim(values, (1,) * missing + values.shape,
+                                  tuple(range(missing, arr.ndim)))
+    return move(values, 0, axis) if one_place else values
+
+
+def _insert_known(arr: Any, places: np.ndarray, values: Any, axis: int) -> Any:
+    """Return ``arr`` with ``values`` put in at ``places``, which are known."""
+    size = arr.shape[axis]
+    values = _values_along(arr, values, axis, places.ndim == 0)
+    places = places.reshape(-1).astype(np.int64)
+    places = np.where(places < 0, places + size, places).clip(0, size)
+    count = values.shape[axis] if places.size == 1 else places.size
+    values = broadcast_to(values, _with_size(arr.shape, axis, count))
+    if places.size == 1:
+        cut = int(places[0])
+        return shape.concatenate([slicing.slice_in_dim(arr, 0, cut, axis=axis), values,
+                                  slicing.slice_in_dim(arr, cut, size, axis=axis)], axis)
+    order = np.argsort(places, kind="stable")
+    new = np.empty(count, np.int32)
+    new[order] = places[order] + np.arange(count)
+    lead = (slice(None),) * axis
+    whole = broadcast_in_dim(literal(0, arr.dtype), _with_size(arr.shape, axis, size + count), ())
+    whole = scatter_update(whole, (*lead, new), values, "set")
+    whole = scatter_update(whole, (*lead, _all_but(new, size + count)), arr, "set")
+    return convert_value(whole, arr.dtype, aval_of(arr).weak_type)
+
+
+def _with_size(sizes: Sequence[Any], axis: int, size: Any) -> tuple[Any, ...]:
+    """Return the shape ``sizes`` with another ``size`` of ``axis``."""
+    return (*sizes[:axis], size, *sizes[axis + 1:])
+
+
 def _insert_dynamic(arr: Any, obj: Any, values: Any, axis: int) -> Any:
     """Return ``arr`` with ``values`` put in at traced places, which are first put in order."""
     size, places = arr.shape[axis], wrapped(ravel(obj), arr.shape[axis])
-    values = convert_value(values, arr.dtype, aval_of(arr).weak_type)
-    values = broadcast_in_dim(values, (1,) * (arr.ndim - values.ndim) + values.shape,
-                              tuple(range(arr.ndim - values.ndim, arr.ndim)))
-    if not obj.ndim:
-        values = move(values, 0, axis)
+    values = _values_along(arr, values, axis, not obj.ndim)
     count = values.shape[axis] if places.shape[0] == 1 else places.shape[0]
-    values = broadcast_to(values, tuple([count if i == axis else n
-                                         for i, n in enumerate(arr.shape)]))
+    values = broadcast_to(values, _with_size(arr.shape, axis, count))
     last = as_index(size, np.dtype("int32"))
     places = broadcast_to(numbers.min(numbers.max(places, np.int32(0)), last), (count,))
     ordered, order = sort((places, filling.iota(np.dtype("int32"), count)), num_keys=1)
     new = ordered + np.arange(count, dtype=np.int32)
     old = _others(new, size + count, size)
     lead = (slice(None),) * axis
-    whole = filling.full(tuple([size + count if i == axis else n
-                              for i, n in enumerate(arr.shape)]), scalar(0, arr.dtype))
+    whole = filling.full(_with_size(arr.shape, axis, size + count), scalar(0, arr.dtype))
     whole = scatter_update(whole, (*lead, new), getitem(values, (*lead, order)), "set")
     return scatter_update(whole, (*lead, old), arr, "set")
 
@@ -432,30 +463,4 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
         return _insert_dynamic(arr, as_array(obj), values, axis)
     if isinstance(obj, Tracer) and not is_concrete(obj) and dtypes.is_integer(obj.dtype):
         return _insert_dynamic(arr, obj, values, axis)
-    places = _slots("insert", obj, size)
-    scalar_place = places.ndim == 0
-    places = places.reshape(-1).astype(np.int64)
-    places = np.where(places < 0, places + size, places).clip(0, size)
-    values = convert_value(values, arr.dtype, aval_of(arr).weak_type)
-    if values.ndim < arr.ndim:
-        values = broadcast_in_dim(values, (1,) * (arr.ndim - values.ndim) + values.shape,
-                                  tuple(range(arr.ndim - values.ndim, arr.ndim)))
-    if scalar_place and values.ndim:
-        values = move(values, 0, axis)
-    count = values.shape[axis] if places.size == 1 else places.size
-    order = np.argsort(np.repeat(places, count if places.size == 1 else 1), kind="stable")
-    starts = np.repeat(places, count if places.size == 1 else 1)[order]
-    new = np.empty(count, np.int32)
-    new[order] = starts + np.arange(count)
-    wide = tuple([count if i == axis else n for i, n in enumerate(arr.shape)])
-    values = broadcast_to(values, wide)
-    if places.size == 1:
-        cut = int(places[0])
-        return shape.concatenate([slicing.slice_in_dim(arr, 0, cut, axis=axis), values,
-                                  slicing.slice_in_dim(arr, cut, size, axis=axis)], axis)
-    whole = broadcast_in_dim(literal(0, arr.dtype), tuple(
-        [size + count if i == axis else n for i, n in enumerate(arr.shape)]), ())
-    lead = (slice(None),) * axis
-    whole = scatter_update(whole, (*lead, new), values, "set")
-    whole = scatter_update(whole, (*lead, _all_but(new, size + count)), arr, "set")
-    return convert_value(whole, arr.dtype, aval_of(arr).weak_type)
+    return _insert_known(arr, _slots("insert", obj, size), values, axis)
