@@ -2,7 +2,8 @@
 
 To load JupyterLab takes Chromium 3.5 seconds of processor time, which is half of what many a test
 takes.  So a page stays loaded and is lent to one test after the other: before it is kept again,
-what the test opened on it is closed unsaved, its kernels are ended, and the theme is light again.
+what the test opened on it is closed unsaved (once its kernel runs), its kernels are ended, and the
+theme is light again.
 Where a test failed, or the page cannot be cleaned, it is closed and the next test loads another.
 
 A test that loads the page again, or whose subject is what a page does when it is loaded, takes a
@@ -27,14 +28,23 @@ LANGUAGES = {"en": "en-US", "ko": "ko-KR"}
 LIGHT = "JupyterLab Light"
 CLEAN = """async light => {
   const {shell, commands} = window.jupyterapp;
-  for (const widget of [...shell.widgets('main')]) {
+  const pause = milliseconds => new Promise(done => setTimeout(done, milliseconds));
+  const widgets = [...shell.widgets('main')];
+  const starting = ({sessionContext}) => sessionContext
+    && ['initializing', 'starting', 'connecting'].includes(sessionContext.kernelDisplayStatus);
+  for (let tries = 50; tries && widgets.some(starting); tries--) await pause(100);
+  for (const widget of widgets) {
     if (widget.context) widget.context.model.dirty = false;
     widget.dispose();
   }
   if (document.body.dataset.jpThemeName !== light) {
     await commands.execute('apputils:change-theme', {theme: light});
   }
+  await new Promise(requestAnimationFrame);
 }"""
+# JupyterLab and its widget manager fail where a document is closed that is still being drawn or
+# connected; of the errors of closing only those from our extension count.
+OURS = "/extensions/saem-lens/"
 # A dialog, a menu or a document is still there.
 UNCLEAN = ".jp-Dialog, .lm-Menu, .jp-Document, .jp-CodeConsole"
 
@@ -57,6 +67,7 @@ class KeptPages:
     def lent(self, session: pytest.Session) -> Iterator[Lend]:
         """Lends pages until the block is left; a page that is lent already has a new one beside."""
         failed = session.testsfailed
+        problems: list[str] = []
         taken: list[tuple[Lab, Page]] = []
 
         def lend(lab: Lab, width: int = 1440, scheme: str = "light") -> Page:
@@ -71,12 +82,13 @@ class KeptPages:
 
         yield lend
         for lab, page in taken:
+            problems += self._problems[page]
             if session.testsfailed == failed and self._cleaned(page):
                 self._free[lab] = page
             else:
                 page.context.close()
             lab.close_all()
-        problems = [problem for _, page in taken for problem in self._problems[page]]
+            problems += [error for error in self._problems[page] if OURS in error]
         assert not problems, f"errors on the page: {problems}"
 
     def _loaded(self, lab: Lab) -> Page:
@@ -84,12 +96,13 @@ class KeptPages:
             locale=LANGUAGES[lab.language], viewport={"width": 1440, "height": 860})
         page = context.new_page()
         problems = self._problems[page] = []
-        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on("pageerror", lambda error: problems.append(error.stack or str(error)))
         page.goto(f"{lab.address}/lab?token={lab.token}&reset")
         expect(page.locator(".jp-Launcher")).to_be_visible(timeout=60_000)
         return page
 
     def _cleaned(self, page: Page) -> bool:
+        self._problems[page].clear()
         try:
             page.evaluate(CLEAN, LIGHT)
             page.wait_for_function(
