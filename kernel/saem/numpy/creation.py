@@ -236,8 +236,7 @@ def _numeric(x: Any, dtype: Any) -> np.ndarray:
     if x.dtype not in dtypes.ARRAY_DTYPES and (
             dtype is None or (x.dtype.char not in "gG" and x.dtype.kind not in _TEXTS)):
         raise not_numeric("array.C1", x, x.dtype)
-    with np.errstate(all="ignore"):
-        return np.asarray(x).astype(dtypes.canonicalize(x.dtype) if dtype is None else dtype)
+    return np.asarray(x).astype(dtypes.canonicalize(x.dtype) if dtype is None else dtype)
 
 
 _BY_KIND = (complex, float, int, bool)

@@ -360,7 +360,21 @@ def check(prim: ConvGeneralDilated, lhs: ShapedArray, rhs: ShapedArray) -> None:
         if any(d < 1 for d in dilation):
             raise refuse(5, f"All dilations must be positive, got {dilation}.",
                          "1 means no gaps.", wrong)
+    check_padding(prim, lhs)
     check_groups(prim, lhs, rhs)
+
+
+def check_padding(prim: ConvGeneralDilated, lhs: ShapedArray) -> None:
+    """Refuse negative padding that takes away more than there is.
+
+    Raises: ValueError.
+    """
+    room = tuple(stretched(lhs.shape[d], gaps) for d, gaps in zip(
+        prim.dimension_numbers.lhs_spec[2:], prim.lhs_dilation))
+    if is_static(room) and any(n + low + high < 0 for n, (low, high) in zip(room, prim.padding)):
+        raise refuse(26, "Negative padding is larger than the size of the corresponding "
+                     f"dimension: got padding={prim.padding} for lhs_shape[2:]={room}.",
+                     "A negative entry removes so many elements at that end.")
 
 
 def check_groups(prim: ConvGeneralDilated, lhs: ShapedArray, rhs: ShapedArray) -> None:

@@ -52,8 +52,22 @@ OTHERS = [
     "jnp.add.at(jnp.arange(3), 0, 1.5, inplace=False)",
     "jnp.arange(3).at[0].set(1.5)",
 ]
+# Host values that the dtype cannot hold.
+TOO_LARGE = [
+    "jnp.array(np.array(1e40))",
+    "jnp.asarray(np.array([1e40, 2]))",
+    "jnp.asarray(np.float64(1e40))",
+    "jnp.array(np.array([1e10]), dtype=jnp.float16)",
+    "jnp.array(np.array([np.nan]), dtype=jnp.int32)",
+    "jnp.asarray(np.array([np.nan, 1]), dtype=jnp.float32)",
+    "jnp.array(np.array([1e40j]))",
+    "jnp.array(np.array([2**40])), jnp.array(np.array([-1]), dtype=jnp.uint8)",
+    "jnp.array([1e40]), jnp.array(1e40)",
+    "jax.device_put(np.array([1e40]))",
+    "jnp.sin(np.array([1e40]))",
+]
 
 
-@pytest.mark.parametrize("expression", COMPLEX + OTHERS)
+@pytest.mark.parametrize("expression", COMPLEX + OTHERS + TOO_LARGE)
 def test_warnings_are_those_of_jax(jax_oracle, expression):
     same(jax_oracle, PROGRAM.format(expression=expression))
