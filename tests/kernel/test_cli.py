@@ -359,10 +359,15 @@ def test_a_full_disk_is_one_line(words):
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_a_kernel_needs_a_name(tmp_path):
+@pytest.mark.parametrize("words, said", [
+    (["--name", ""], "needs a name"),
+    (["--display-name", " "], "needs a display name"),
+    (["--user"], "give --user or --prefix, not both"),
+])
+def test_a_kernel_needs_a_name_and_one_place(tmp_path, words, said):
     done = CliRunner().invoke(commands.saem, ["kernel", "install", "--prefix", str(tmp_path),
-                                              "--name", ""])
-    assert done.exit_code == 1 and "needs a name" in done.output
+                                              *words])
+    assert done.exit_code == 1 and said in done.output
     assert not list(tmp_path.iterdir())
 
 

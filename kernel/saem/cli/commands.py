@@ -188,7 +188,11 @@ def kernel() -> None:
 @click.option("--name", default="saem", show_default=True, help="The kernel's name.")
 @click.option("--display-name", default="Saem", show_default=True, help="What Jupyter shows.")
 def install_kernel(user: bool, prefix: Path | None, name: str, display_name: str) -> None:
-    """Let Jupyter offer the kernel "Saem" of this Python."""
+    """Let Jupyter offer the kernel "Saem" of this Python.
+
+    `jupyter kernelspec list` shows the installed kernels, and `jupyter kernelspec remove` removes
+    one.
+    """
     try:
         where = kernelspec.install(user=user, prefix=prefix, name=name, display_name=display_name)
     except (OSError, ValueError) as error:

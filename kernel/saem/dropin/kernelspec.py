@@ -35,10 +35,15 @@ def install(*, user: bool = False, prefix: Path | None = None, name: str = "saem
 
     Without ``user`` and ``prefix`` it is installed for this Python's environment.
 
-    Raises: OSError when the folder cannot be written; ValueError for a name Jupyter refuses.
+    Raises: OSError when the folder cannot be written; ValueError for a name Jupyter refuses, and
+    for ``user`` with a ``prefix``.
     """
     if not name:  # Jupyter would take the name of the temporary folder
         raise ValueError("a kernel needs a name, such as saem.")
+    if not display_name.strip():  # the launcher would show a card without a text
+        raise ValueError("a kernel needs a display name, such as Saem.")
+    if user and prefix is not None:
+        raise ValueError("it goes to one place: give --user or --prefix, not both.")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "kernel.json"
         path.write_text(json.dumps(specification(sys.executable, display_name), indent=1) + "\n")
