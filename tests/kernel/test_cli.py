@@ -359,7 +359,7 @@ def test_a_full_disk_is_one_line(words):
     assert len(done.stderr.splitlines()) == 1
 
 
-@pytest.mark.parametrize("words, said", [
+@pytest.mark.parametrize(("words", "said"), [
     (["--name", ""], "needs a name"),
     (["--display-name", " "], "needs a display name"),
     (["--user"], "give --user or --prefix, not both"),

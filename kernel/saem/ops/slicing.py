@@ -263,6 +263,7 @@ def pad(operand: ArrayLike, padding_value: ArrayLike,
     """
     aval = aval_of(padding_value)
     check_padding_value(aval)
+    check_triples(padding_config)
     config = tuple([tuple([as_size(n) for n in entry]) for entry in padding_config])
     if isinstance(padding_value, PYTHON_NUMBERS):
         dtype = aval_of(operand).dtype
@@ -270,6 +271,19 @@ def pad(operand: ArrayLike, padding_value: ArrayLike,
             padding_value = literal(padding_value, dtype) \
                 if not aval_of(operand).weak_type else padding_value
     return bind(Pad(config), operand, padding_value)
+
+
+def check_triples(padding_config: Sequence[tuple[int, int, int]]) -> None:
+    """Refuse a configuration that is no sequence of (low, high, interior)."""
+    try:
+        fits = all(len(entry) == 3 for entry in padding_config)
+    except TypeError:
+        fits = False
+    if not fits:
+        raise errors.explained(
+            errors.ArgumentError, "pad.C5",
+            f"padding_config must have (low, high, interior) for each axis, got {padding_config}",
+            advice="For one axis: [(1, 1, 0)].")
 
 
 def slice_in_dim(operand: ArrayLike, start_index: int | None, limit_index: int | None,

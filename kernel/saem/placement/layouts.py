@@ -5,7 +5,7 @@ may also take or give values in the host's memory, or with axes in another order
 which, a ``Format`` is a layout with a sharding.  ``Terms`` collect what one program is asked for.
 
 Read before: ``placement.shardings``, ``core.memory_spaces``.  Read after: ``compile.dispatch``.
-Invariant: a program is called only with arrays that be placed as its terms say; others are copied
+Invariant: a program is called only with arrays that are placed as its terms say; others are copied
 first.
 Source: the documentation of jax.experimental.layout; attributes in the StableHLO that JAX writes.
 """
