@@ -13,6 +13,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
@@ -416,7 +417,7 @@ def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     Array(1, dtype=int32)
     """
     index_dtype = dtypes.canonicalize(index_dtype, explicit=True, where="argmax")
-    return bind(ArgMax((int(axis),), index_dtype), operand)
+    return bind(ArgMax((operator.index(axis),), index_dtype), operand)
 
 
 def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
@@ -426,4 +427,4 @@ def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     Array(0, dtype=int32)
     """
     index_dtype = dtypes.canonicalize(index_dtype, explicit=True, where="argmin")
-    return bind(ArgMin((int(axis),), index_dtype), operand)
+    return bind(ArgMin((operator.index(axis),), index_dtype), operand)
