@@ -98,12 +98,18 @@ PRODUCTS = ("jnp.dot", "jnp.vdot", "jnp.matmul", "jnp.vecdot", "jnp.inner", "mat
 # steps differ here; dtype and shape must agree.
 OTHER_STEPS = (*PRODUCTS, "jnp.heaviside", "at.set", "jnp.median(x)", "jnp.roll(x)", "jnp.trace(x)",
                "jnp.nanmax(x)")
+# Where the first operand reaches the function as it was given.
+WITHOUT_LEFT = ("eager", "jit_right", "jit_closed", "jvp_right", "grad_right", "vmap_right",
+                "scan_right")
 
 
 def agree(case, ours, theirs):
     """Return whether two descriptions of a result, or of an error, are of one kind."""
     context, name, left, right, _ = case.split("|")
     if any(answers(name, left, right) for answers in MORE.values()):
+        return True
+    # NumPy alone computes x ** 0.5: float32 by ml_dtypes 0.6, bfloat16 by 0.7.
+    if (name, left) == ("root(x)", "np bfloat16") and context in WITHOUT_LEFT:
         return True
     if context.startswith("grad") and name in OTHER_STEPS:
         ours, theirs = ours.replace("*", ""), theirs.replace("*", "")
