@@ -182,17 +182,20 @@ def cholesky(x: Array, *, symmetrize_input: bool = True) -> Array:
            [1., 2.]], dtype=float32)
     """
     if symmetrize_input:
-        x = mean_with_adjoint(x)
+        x = mean_with_adjoint(x, "cholesky")
     return tril(bind(Cholesky(), x))
 
 
-def mean_with_adjoint(x: Any) -> Any:
-    """Return (x + xᴴ) / 2, as a program shows it.  Raises: TypeError if x is not square."""
+def mean_with_adjoint(x: Any, name: str) -> Any:
+    """Return (x + xᴴ) / 2 for the function ``name``, as a program shows it.
+
+    Raises: TypeError if x is not square.
+    """
     aval = aval_of(x)
     if aval.ndim < 2 or aval.shape[-1] != aval.shape[-2]:
         raise errors.explained(
-            errors.ShapeError, "cholesky.square",
-            f"needed square matrices (…, n, n), got shape {aval.shape}.",
+            errors.ShapeError, f"{name}.square",
+            f"{name} needed square matrices (…, n, n), got shape {aval.shape}.",
             advice="Check that the last two axes have one size.")
     if not dtypes.is_inexact(aval.dtype):
         x = x.astype(dtypes.to_inexact(aval.dtype)) if hasattr(x, "astype") else x

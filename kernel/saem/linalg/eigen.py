@@ -354,7 +354,7 @@ def eigh(x: Array, *, lower: bool = True, symmetrize_input: bool = True,
     Array([1., 3.], dtype=float32)
     """
     if symmetrize_input:
-        x = mean_with_adjoint(x)
+        x = mean_with_adjoint(x, "eigh")
     v, w = bind(Eigh(bool(lower), bool(sort_eigenvalues), subset_by_index, implementation), x)
     return v, w
 

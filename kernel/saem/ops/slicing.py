@@ -263,27 +263,21 @@ def pad(operand: ArrayLike, padding_value: ArrayLike,
     """
     aval = aval_of(padding_value)
     check_padding_value(aval)
-    check_triples(padding_config)
-    config = tuple([tuple([as_size(n) for n in entry]) for entry in padding_config])
+    entries = tuple(padding_config)
+    try:
+        entries = tuple([(low, high, interior) for low, high, interior in entries])
+    except (TypeError, ValueError) as error:  # its words say what an entry is
+        raise errors.explained(
+            errors.ArgumentError, "pad.C5",
+            f"{error}: padding_config must have (low, high, interior) for each axis, got "
+            f"{padding_config}", advice="For one axis: [(1, 1, 0)].") from None
+    config = tuple([tuple([as_size(n) for n in entry]) for entry in entries])
     if isinstance(padding_value, PYTHON_NUMBERS):
         dtype = aval_of(operand).dtype
         if dtype == aval.dtype:
             padding_value = literal(padding_value, dtype) \
                 if not aval_of(operand).weak_type else padding_value
     return bind(Pad(config), operand, padding_value)
-
-
-def check_triples(padding_config: Sequence[tuple[int, int, int]]) -> None:
-    """Refuse a configuration that is no sequence of (low, high, interior)."""
-    try:
-        fits = all(len(entry) == 3 for entry in padding_config)
-    except TypeError:
-        fits = False
-    if not fits:
-        raise errors.explained(
-            errors.ArgumentError, "pad.C5",
-            f"padding_config must have (low, high, interior) for each axis, got {padding_config}",
-            advice="For one axis: [(1, 1, 0)].")
 
 
 def slice_in_dim(operand: ArrayLike, start_index: int | None, limit_index: int | None,
