@@ -83,6 +83,7 @@ class KeptPages:
         yield lend
         for lab, page in taken:
             problems += self._problems[page]
+            self._problems[page].clear()
             if session.testsfailed == failed and self._cleaned(page):
                 self._free[lab] = page
             else:
@@ -102,7 +103,6 @@ class KeptPages:
         return page
 
     def _cleaned(self, page: Page) -> bool:
-        self._problems[page].clear()
         try:
             page.evaluate(CLEAN, LIGHT)
             page.wait_for_function(
