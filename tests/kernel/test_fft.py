@@ -129,3 +129,24 @@ def test_transforms_of_sharded_arrays_are_numpys(name, shape, spec, how):
     wanted = getattr(np.fft, name)(values, **how)
     for program in (getattr(jnp.fft, name), jax.jit(getattr(jnp.fft, name), static_argnames=how)):
         np.testing.assert_allclose(program(placed, **how), wanted, rtol=2e-5, atol=2e-5)
+
+
+# The places of ``fftfreq`` decide which waves a filter keeps, so no last bit may differ.
+FREQUENCIES = """[np.asarray(getattr(jnp.fft, name)(n, kind(step), dtype=dtype)).tobytes().hex()
+                  for name in ("fftfreq", "rfftfreq") for n in (1, 5, 9, 10, 41, 100)
+                  for step in (1 / n, n / 7, 0.1, 2 * np.pi / n, 3)
+                  for kind in (float, np.float32, np.float64, jnp.asarray)
+                  for dtype in (None, "float16")]"""
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_frequencies_are_those_of_jax_to_the_last_bit(jax_oracle, wide):
+    wanted = jax_oracle.run(FREQUENCIES, x64=wide).value
+    with jax.enable_x64(wide):
+        assert eval(FREQUENCIES, {"np": np, "jnp": jnp}) == wanted
+
+
+def test_samples_of_one_second_have_whole_frequencies():
+    for n in range(1, 200):
+        np.testing.assert_array_equal(jnp.fft.rfftfreq(n, 1 / n), np.arange(n // 2 + 1))
+        np.testing.assert_array_equal(jnp.fft.fftfreq(n, 1 / n), np.fft.fftfreq(n, 1 / n).round())

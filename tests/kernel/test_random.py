@@ -45,6 +45,7 @@ KEYS = [
     "R.split(R.PRNGKey(3))", "R.fold_in(R.PRNGKey(3), 4)", "R.uniform(R.PRNGKey(3), (2,))",
     "R.key_data(R.clone(k))", "R.key_impl(k)",
 ]
+ROW, FEW = "np.float32([.2, 1., 3.3, 21.])", "(4,)"
 CONTINUOUS = [
     f"R.{call}" for dtype in FLOATS for shape in ("(3,)", "(40, 5)") for call in (
         f"uniform(k, {shape}, '{dtype}')", f"uniform(k, {shape}, '{dtype}', -2., 3.5)",
@@ -65,6 +66,15 @@ CONTINUOUS = [
     "R.uniform(k, minval=np.zeros((1, 1)))", "R.uniform(k, (), 'float16', maxval=np.ones(1, int))",
     "jax.vmap(lambda a: R.uniform(k, maxval=a))(np.float32([[1], [2]]))",
     "R.normal(k, (1000,))",
+    # Parameters whose quotients are rounded, alone and in arrays.
+    *(f"R.{call}" for a, b in ((".3", "1.1"), ("7.1", ".7"), (ROW, "2.6"), (ROW, f"{ROW}[::-1]"))
+      for call in (
+        f"f(k, {a}, {b}, {FEW})", f"beta(k, {a}, {b}, {FEW})", f"gamma(k, {a}, {FEW})",
+        f"loggamma(k, {b}, {FEW})", f"t(k, {a}, {FEW})", f"chisquare(k, {a}, {FEW})",
+        f"pareto(k, {a}, {FEW})", f"wald(k, {a}, {FEW})", f"rayleigh(k, {b}, {FEW})",
+        f"lognormal(k, {a}, {FEW})", f"weibull_min(k, {a}, {b}, {FEW})",
+        f"triangular(k, -{a}, {b} - {b}, {b}, {FEW})", f"uniform(k, {FEW}, 'float32', -{a}, {b})",
+        f"truncated_normal(k, -{a}, {b}, {FEW})")),
 ]
 INTEGERS = [
     f"R.randint(k, (3,), {bounds}, '{dtype}')"

@@ -299,8 +299,8 @@ def t(key: ArrayLike, df: ArrayLike, shape: Shape | None = None, dtype: DTypeLik
 def _f(key, shape, dtype, dfnum, dfden):
     second, first = two_keys(key)
     dfnum, dfden = (lax.convert_element_type(x, dtype) for x in (dfnum, dfden))
-    over = chisquares(first, shape, dtype, dfnum) / to_rank_of(dfnum, shape, dtype)
-    under = chisquares(second, shape, dtype, dfden) / to_rank_of(dfden, shape, dtype)
+    over = chisquares(first, shape, dtype, dfnum) / dfnum
+    under = chisquares(second, shape, dtype, dfden) / dfden
     return over / under
 
 
