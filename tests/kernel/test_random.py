@@ -73,7 +73,7 @@ CONTINUOUS = [
         f"loggamma(k, {b}, {FEW})", f"t(k, {a}, {FEW})", f"chisquare(k, {a}, {FEW})",
         f"pareto(k, {a}, {FEW})", f"wald(k, {a}, {FEW})", f"rayleigh(k, {b}, {FEW})",
         f"lognormal(k, {a}, {FEW})", f"weibull_min(k, {a}, {b}, {FEW})",
-        f"triangular(k, -{a}, {b} - {b}, {b}, {FEW})", f"uniform(k, {FEW}, 'float32', -{a}, {b})",
+        f"triangular(k, -{a}, 0., {b}, {FEW})", f"uniform(k, {FEW}, 'float32', -{a}, {b})",
         f"truncated_normal(k, -{a}, {b}, {FEW})")),
 ]
 INTEGERS = [

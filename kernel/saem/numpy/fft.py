@@ -334,8 +334,7 @@ def _frequencies(name: str, places: Any, n: Any, d: Any, dtype: Any) -> Any:
             advice="d is the time between two samples.")
     dtype = dtypes.canonicalize(np.dtype("float64")) if dtype is None else \
         dtypes.canonicalize(dtype, explicit=True, where=name)
-    step = mul(convert_element_type(n, dtype), convert_element_type(d, dtype)) \
-        if type(n) is Dim else convert_element_type(d * n, dtype)  # a Python product in 64 bits
+    step = convert_element_type(d * n, dtype)  # a product of Python numbers is one of 64 bits
     if name == "rfftfreq":
         return divide(convert_element_type(places, dtype), step)  # integers give floats
     return div(convert_element_type(places, dtype), step)

@@ -299,6 +299,7 @@ def t(key: ArrayLike, df: ArrayLike, shape: Shape | None = None, dtype: DTypeLik
 def _f(key, shape, dtype, dfnum, dfden):
     second, first = two_keys(key)
     dfnum, dfden = (lax.convert_element_type(x, dtype) for x in (dfnum, dfden))
+    # No ``to_rank_of``: XLA turns a quotient of quotients by scalars into one, as it does for JAX.
     over = chisquares(first, shape, dtype, dfnum) / dfnum
     under = chisquares(second, shape, dtype, dfden) / dfden
     return over / under
